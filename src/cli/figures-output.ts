@@ -82,7 +82,7 @@ export function drawFigure(figures: ProjectFigures, name: string, { zone, width 
   const isScan = /^scans\.\w+$/.test(name)
   if (!found && !isScan) {
     throw new UsageError(`Figure ${name} not found`, {
-      hint: `there are ${series.map(([known]) => known).join(', ')}.`,
+      hint: `the figures are ${series.map(([known]) => known).join(', ')}.`,
     })
   }
   const values = found?.[1] ?? figures.items.map(() => 0)

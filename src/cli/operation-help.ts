@@ -29,7 +29,7 @@ export function operationHelp(name: string): string {
     hint:
       meant!.distance <= Math.max(2, name.length / 3)
         ? `did you mean ${meant!.operationId}?`
-        : `there are ${[...new Set(all.map(({ operationId }) => operationId.split('.')[0]))].join(', ')}, each with its operations.`,
+        : `the resources are ${[...new Set(all.map(({ operationId }) => operationId.split('.')[0]))].join(', ')}, each with its operations.`,
   })
 }
 

@@ -25,7 +25,7 @@ export const passFilterFlags = {
   template: named('template', filterFlag('Only passes of this template.')),
   group: filterFlag('Only passes in the group with this key.'),
   'join-slug': filterFlag('Only passes that the join page with this slug created.'),
-  'join-source': filterFlag('Only passes of join pages whose visit had this source.'),
+  'join-source': filterFlag('Only passes that a join page created for a visit from this source.'),
   variable: filterFlag('Only passes with this variable, as name:value; at most five.'),
   'valid-on': filterFlag('Only passes that are valid for scanning on this day, such as 2027-05-31.'),
   redeemed: Flags.boolean({

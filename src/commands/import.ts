@@ -53,7 +53,7 @@ export default class Import extends BulkCommand {
 
   async run() {
     const { args, flags } = await this.parse(Import)
-    if (flags['dry-run'] && flags.out) throw new UsageError('--dry-run makes no passes for --out')
+    if (flags['dry-run'] && flags.out) throw new UsageError('--dry-run creates no passes: omit --out')
     if (statSync(args.file, { throwIfNoEntry: false })?.isDirectory()) {
       const hint = `to convert .pkpass files, run: passes packages ${args.file} --out passes.csv`
       throw new UsageError(`${args.file} is a folder, not a CSV file`, { hint })

@@ -64,7 +64,7 @@ export default class Issue extends BulkCommand {
 
   async run() {
     const { args, flags } = await this.parse(Issue)
-    if (flags['dry-run'] && flags.out) throw new UsageError('--dry-run makes no links for --out')
+    if (flags['dry-run'] && flags.out) throw new UsageError('--dry-run creates no links: omit --out')
     const options = {
       file: args.file,
       templateId: flags.template,

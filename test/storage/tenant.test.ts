@@ -690,7 +690,7 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     const delivery = await tx.events.insertFor(workspaceId, webhook, event, start)
     await tx.deliveries.record(
       workspaceId,
-      [{ ...attemptOf(delivery), outcome: { responseCode: 500, error: 'Answered 500.' } }],
+      [{ ...attemptOf(delivery), outcome: { responseCode: 500, error: 'Responded with 500.' } }],
       start,
     )
     const identity = await tx.identities.insert(ofTheirs, () => 'sealed', start)

@@ -38,7 +38,7 @@ export function chooseColumns<T>({ columns }: ListShape<T>, names: readonly stri
     const column = columns.find((known) => known.name === name)
     if (column) return column
     throw new UsageError(`Column ${name} not found`, {
-      hint: `there are ${columns.map((known) => known.name).join(', ')}.`,
+      hint: `the columns are ${columns.map((known) => known.name).join(', ')}.`,
     })
   })
 }

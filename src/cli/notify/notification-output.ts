@@ -69,7 +69,7 @@ function textsIn(flag: string, given: string[] | undefined): WrittenText | undef
     const at = one.indexOf('=')
     if (at < 1) throw new UsageError(`${flag} ${one} must be language=text, such as ${flag} pt="Portas às 19h"`)
     const language = one.slice(0, at).trim()
-    if (texts.has(language)) throw new UsageError(`${flag} says ${language} twice`)
+    if (texts.has(language)) throw new UsageError(`${flag} has two texts in ${language}`)
     texts.set(language, one.slice(at + 1))
   }
   return Object.fromEntries(texts) as WrittenText

@@ -84,7 +84,7 @@ export const commands: ResourceCommands = {
   'member:list': itemsCommand({
     summary: 'List the members of a workspace with their roles and sessions.',
     description:
-      'The list also contains people who have a session because of a group of the provider, without a role as a member.',
+      'The list also contains people who are not members, but have a session with a role of a group of the provider.',
     examples: ['member list', 'member list --workspace acme --json'],
     flags: { ...databaseFlags, workspace: workspaceFlag },
     async read({ flags }) {

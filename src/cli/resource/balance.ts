@@ -34,7 +34,8 @@ const refSummary = 'Key under which the entry is added once, up to 255 character
 export const commands: ResourceCommands = {
   'pass:balance': callCommand({
     summary: 'Show the balances of a pass.',
-    description: 'Amounts are in the unit of their currency; --json has minor units, as the API has.',
+    description:
+      'Amounts of money are in the unit of their currency, such as 12.40 EUR; --json has minor units, like the API.',
     examples: [`pass balance ${PASS}`, 'pass balance T-1 --external --json'],
     args: passArgs,
     flags: passFlags,
@@ -88,7 +89,7 @@ export const commands: ResourceCommands = {
   }),
   'pass:balance:reverse': callCommand({
     summary: 'Reverse an entry of a balance, once.',
-    description: 'Adds an entry with the opposite change. Fails if the balance cannot cover it.',
+    description: 'Adds an entry with the opposite change. Fails if the balance cannot cover the reversal.',
     examples: [
       `pass balance reverse T-1 points ${ENTRY}`,
       `pass balance reverse T-1 points ${ENTRY} --reason "Order canceled" --ref cancel-1815 --json`,

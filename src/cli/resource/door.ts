@@ -102,8 +102,8 @@ export const commands: ResourceCommands = {
         atLeastOne: ['name', 'gate', 'zone', 'direction'],
       }),
       gate: Flags.string({ summary: 'New gate, up to 100 characters.' }),
-      zone: namedFlag('zone', ' of the scans of the door, or none', { mayBeNone: true }),
-      direction: Flags.option({ summary: 'Direction of the scans of the door in its zone.', options: directions })(),
+      zone: namedFlag('zone', ' in which the door scans, or none', { mayBeNone: true }),
+      direction: Flags.option({ summary: 'Direction of the scans: into or out of the zone.', options: directions })(),
     },
     call: ({ doors }, { args: { door }, flags: { name, gate, zone, direction } }) =>
       doors.update({

@@ -22,9 +22,12 @@ export const commands: ResourceCommands = {
     args,
     flags: {
       poster: Flags.string({ summary: 'File of the poster, .svg or .pdf. A PDF shows only Latin letters.' }),
-      source: Flags.string({ summary: 'Source of visits by the code of the poster.', dependsOn: ['poster'] }),
+      source: Flags.string({
+        summary: 'Source of visitors who scan the poster, for the figures.',
+        dependsOn: ['poster'],
+      }),
       language: Flags.string({
-        summary: 'Language of the poster (default: the first one of the title).',
+        summary: 'Language of the poster (default: the first language of the title).',
         dependsOn: ['poster'],
       }),
     },

@@ -58,8 +58,8 @@ export const commands: ResourceCommands = {
     summary: 'Send a notification to the phones that hold a pass, now or later.',
     description:
       'Apple shows the text on the lock screen and on the back of the pass; Google shows it as a push and among its ' +
-      'messages. Google accepts 3 notifications per pass in 24 hours, including those that reach no one at Google ' +
-      '(SKIPPED). For all passes of a project, use broadcast send.',
+      'messages. Google accepts 3 notifications per pass in 24 hours. A notification counts even if no Google Wallet ' +
+      'has the pass (SKIPPED). For all passes of a project, use broadcast send.',
     examples: [
       `notify ${PASS} --message "Gate B12"`,
       'notify T-1 --external --message "Doors open at 7" --platform apple --at "in 2h" --json',

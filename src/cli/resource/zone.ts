@@ -37,7 +37,8 @@ const refSummary = 'Key under which the request has an effect once, up to 255 ch
 export const commands: ResourceCommands = {
   'zone:create': callCommand({
     summary: 'Create a zone.',
-    description: 'A zone counts who is inside from scans with a zone and a direction. Needs a token of an owner.',
+    description:
+      'A zone counts the people inside, based on scans with this zone and a direction. Needs a token of an owner.',
     examples: [
       'zone create --project "Spring fair" --name Hall --capacity 500 --when-full deny',
       `zone create --project "Spring fair" --name ${SPEAKERS} --json`,

@@ -87,8 +87,8 @@ export const serveFlags = {
     }),
     'push-rate': Flags.integer({
       summary:
-        'Maximum number of passes per second in bulk pushes of this process to iPhones, which also limits the fetches ' +
-        'that follow; 0 means no limit.',
+        'Maximum number of passes per second for which this process pushes iPhones after bulk changes. This also limits ' +
+        'the fetches that follow. 0 means no limit.',
       default: 0,
       min: 0,
       max: 100_000,
@@ -205,7 +205,7 @@ export const serveFlags = {
     }),
     'log-level': Flags.option({ options: ['debug', 'info', 'warn', 'error', 'silent'] as const })({
       summary:
-        'Least severe log entries to write to stderr, as JSON: info includes all changes, debug also reads and jobs.',
+        'Minimum severity of log entries on stderr, which are JSON: info includes all changes, debug also reads and jobs.',
       default: 'info' as const,
     }),
   }),

@@ -39,7 +39,7 @@ export default class PassPreview extends ClientCommand {
   async run() {
     const { args, flags } = await this.parse(PassPreview)
     const { platform, out, html, language } = flags
-    if (out && platform === 'google') throw new UsageError('--out writes an Apple pass: Google has no file')
+    if (out && platform === 'google') throw new UsageError('--out writes an Apple pass; a Google pass is not a file')
     const client = this.connect(flags)
     const params = { id: await getPassId(client, { id: args.id, external: flags.external }) }
     const path = out ?? html

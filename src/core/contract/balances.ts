@@ -43,7 +43,9 @@ export type BalanceEntryResult = z.output<typeof BalanceEntryResult>
 /** A new entry of a balance. */
 export const BalanceEntryCreate = z.strictObject({
   delta: BalanceDelta,
-  externalRef: text(1, 255).describe('Unique in the balance. A second request with it changes nothing.'),
+  externalRef: text(1, 255).describe(
+    'Unique in the balance. A second request with the same reference changes nothing.',
+  ),
   reason: text(1, 255).optional(),
 })
 export type BalanceEntryCreate = z.output<typeof BalanceEntryCreate>

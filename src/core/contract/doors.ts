@@ -36,8 +36,8 @@ export const Door = z.strictObject({
     'The latest value of X-Door-Pending: the number of offline scans that the door has not uploaded yet.',
   ),
   revokedAt: UtcTimestamp.nullable(),
-  zoneId: Uuid.optional().describe('The zone of the scans of the door. Set if the door has a zone.'),
-  direction: Direction.optional().describe('The direction of the scans of the door. Set if the door has a zone.'),
+  zoneId: Uuid.optional().describe('The zone in which the door scans. Set if the door has a zone.'),
+  direction: Direction.optional().describe('The direction of the scans. Set if the door has a zone.'),
 })
 export type Door = z.output<typeof Door>
 

@@ -37,7 +37,7 @@ export type JoinField = z.output<typeof JoinField>
 /** The consent that visitors give. Each pass stores its version. */
 export const JoinConsent = z.strictObject({
   text: translatable(text(1, 5000)).describe('The text next to the checkbox.'),
-  version: text(1, 64).describe('The version of the text. Passes of visitors who ticked the box store it.'),
+  version: text(1, 64).describe('The version of the text, which passes of visitors who ticked the box store.'),
   required: z.boolean().describe('Whether visitors must tick the box.'),
 })
 /** The consent of a join page. */
@@ -110,8 +110,8 @@ export const joinPages = {
     description:
       'The page is public at `{publicUrl}/join/<slug>`, works without scripts, and is in the language of the visitor. A ' +
       'submission creates a pass of the published version, whose externalPassId is `join:<slug>:` and a random text. ' +
-      'The response is 409 if another template uses the slug, if no version is published, or for identity if the ' +
-      'server cannot send email. A replaced page keeps the number of passes that count toward the limit.',
+      'The response is 409 if another template uses the slug, if no version is published, or if identity is set and the ' +
+      'server cannot send email. If the page is replaced, passes of the previous page still count toward the limit.',
     idempotent: true,
     body: JoinPageWrite,
     responses: { 200: JoinPage },

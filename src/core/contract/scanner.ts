@@ -114,7 +114,9 @@ export const OfflineScan = z
     deviceId: text(0, 128).optional(),
     context: ScanContext.optional(),
     zoneId: Uuid.optional().describe('The zone that the device evaluated. Without it, the scan is not a movement.'),
-    direction: Direction.optional().describe('Default: that of the door for its zone, otherwise in.'),
+    direction: Direction.optional().describe(
+      'Default: the direction of the door for a scan in its own zone; otherwise in.',
+    ),
   })
   .superRefine(({ qrPayload, passId, result, reason }, context) => {
     if (qrPayload === undefined && passId === undefined) {

@@ -85,7 +85,9 @@ export const ScanCreate = z
     externalRef: text(1, 255).optional(),
     context: ScanContext.optional(),
     zoneId: Uuid.optional().describe('The zone that the pass enters or leaves. Default for a door: its zone.'),
-    direction: Direction.optional().describe('Default: that of the door for its zone, otherwise in.'),
+    direction: Direction.optional().describe(
+      'Default: the direction of the door for a scan in its own zone; otherwise in.',
+    ),
   })
   .superRefine(({ qrPayload, passId }, context) => {
     if (qrPayload !== undefined || passId !== undefined) return
@@ -174,10 +176,10 @@ export const scans = {
       'Every attempt is recorded and returns 200, accepted or not. If you send a request with the same externalRef ' +
       'again, the response has the first decision, and nothing is recorded. A token that is restricted to projects ' +
       'finds only passes of these projects. If the token is restricted to several projects, projectId is required. ' +
-      'With zoneId, a scan in a direction is an entry into the zone, or an exit. An entry is evaluated with the ' +
-      'policy. A pass inside is a duplicate. A pass that left the zone enters again without debiting a use if the ' +
-      'use of its last entry is in the same window, period, and scan context. An exit needs only that the pass is ' +
-      'inside. If the zone does not exist, or belongs to another project, nothing is recorded. ' +
+      'With zoneId, the scan is an entry into the zone (direction in) or an exit (out). An entry is evaluated with ' +
+      'the policy, and is a duplicate if the pass is already inside. A pass that left the zone enters again without ' +
+      'debiting a use if the use of its last entry is in the same window, period, and scan context. An exit requires ' +
+      'only that the pass is inside. If the zone does not exist, or belongs to another project, nothing is recorded. ' +
       `\`message\` is in the language of Accept-Language if it is one of the ${spokenLanguages.length} supported ` +
       'languages, and in English otherwise. Errors of this endpoint have no errorCode.',
     errorsWithoutCode: true,

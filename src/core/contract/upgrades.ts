@@ -60,9 +60,9 @@ export const upgrades = {
       'Starts an upgrade in the background. It processes the passes of the template in order of creation, except ' +
       'VOID passes. Each upgraded pass changes as with PATCH /v1/passes/{id} and templateVersion. A pass whose ' +
       'variables do not fit the version keeps its version, and counts as failed. A token that is bound to projects ' +
-      'upgrades only passes of these projects. For a canary, upgrade with limit 100, and then without a limit. One ' +
-      'upgrade of a template runs at a time, next to dry runs, and at most 10 upgrades and dry runs in the ' +
-      'workspace; otherwise, the response is 409.',
+      'upgrades only passes of these projects. For a canary, upgrade with limit 100, and then without a limit. A ' +
+      'template can have one pending upgrade, in addition to dry runs, and a workspace 10 pending upgrades and dry ' +
+      'runs. Beyond these limits, the response is 409.',
     body: UpgradeCreate,
     responses: { 202: Upgrade },
     errors: ['TEMPLATE_NOT_FOUND', 'CONFLICT'],

@@ -73,7 +73,7 @@ export const zones = {
     forDoorLeads: true,
     summary: 'Create a zone',
     description:
-      `A zone counts who is inside, if scans of passes of its project name it. A project can have ${MAX_ZONES} zones. ` +
+      `A zone counts the people inside, based on the scans that name the zone. A project can have ${MAX_ZONES} zones. ` +
       'If whenFull is deny, entries into a full zone are denied.',
     body: z.strictObject({
       projectId: Uuid,

@@ -52,7 +52,7 @@ export function openApiDocument() {
       },
       headers: {
         CorrelationId: {
-          description: 'The ID that jobs, deliveries, and log lines of the request have, too.',
+          description: 'The ID of the request, which its jobs, deliveries, and log lines also have.',
           schema: { type: 'string' },
         },
         Revision: { description: 'The revision of the pass, for If-Match.', schema: { type: 'string' } },

@@ -70,7 +70,7 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
   zones: {
     name: 'Zones',
     description:
-      'Areas that count who is inside. Scans with a zoneId are entries and exits. The number inside is exact: the ' +
+      'Areas in which people are counted. Scans with a zoneId are entries and exits. The number inside is exact: the ' +
       'passes whose last accepted movement since the last reset, by scannedAt, is an entry, plus the adjustments.',
   },
   identities: { name: 'Identities', description: 'The Apple signers and Google issuers of passes.' },

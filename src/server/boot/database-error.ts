@@ -42,7 +42,7 @@ export async function assertSound(databaseUrl: string): Promise<void> {
   const fault = file && (await clearDamage(file, findFault))
   if (!fault) return
   throw new DatabaseError(databaseUrl, {
-    why: `it was found damaged, and a check confirms it: it ${fault}`,
+    why: `a server found the file damaged, and a check confirms this: it ${fault}`,
     fix: RESTORE,
   })
 }

@@ -86,6 +86,6 @@ async function requireCopyable(source: Database, at: Date): Promise<void> {
   if (seconds <= 0) return
   throw new OperatorError(
     'A server uses the database, and its writes during the copy would be lost. Stop all servers, or start them with ' +
-      `--freeze. A crashed server still counts for ${seconds} s.`,
+      `--freeze. A crashed server counts as running for ${seconds} s.`,
   )
 }

@@ -76,7 +76,7 @@ function limitResponses(socket: Socket): void {
 
 function outcomeOf(statusCode: number): Outcome {
   const isTaken = statusCode >= 200 && statusCode < 300
-  return { responseCode: statusCode, error: isTaken ? null : `Answered ${statusCode}.` }
+  return { responseCode: statusCode, error: isTaken ? null : `Responded with ${statusCode}.` }
 }
 
 /** Returns the parsed address, or its error. Checks IP literals here in the normalized form of URL. */

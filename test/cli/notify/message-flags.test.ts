@@ -21,7 +21,7 @@ test('parses a message as one text or as one per language', () => {
 test.each([
   [['Portas'], 'must be language=text'],
   [['=Portas'], 'must be language=text'],
-  [['pt=a', 'pt=b'], 'says pt twice'],
+  [['pt=a', 'pt=b'], 'has two texts in pt'],
 ])('rejects --message-in %j before it sends anything', (given, said) => {
   expect(() => messageBody({ 'message-in': given }, now)).toThrow(said)
 })

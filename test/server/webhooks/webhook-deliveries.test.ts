@@ -50,7 +50,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(delivery).toMatchObject({ status: 'SUCCESS', attemptCount: 3, lastResponseCode: 200, lastError: null })
     expect(delivery.nextAttemptAt).toBeNull()
     expect(delivery.attempts.map(({ responseCode }) => responseCode)).toEqual([500, 503, 200])
-    expect(delivery.attempts.map(({ error }) => error)).toEqual(['Answered 500.', 'Answered 503.', null])
+    expect(delivery.attempts.map(({ error }) => error)).toEqual(['Responded with 500.', 'Responded with 503.', null])
     expect(delivery.attempts.map(({ at }) => at)).toEqual(times.map((time) => time.toISOString()))
     expect(JSON.stringify(delivery.payload)).toBe(receiver.received[0]!.body)
   })

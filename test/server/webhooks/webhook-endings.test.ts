@@ -70,9 +70,9 @@ describe.each(dialects)('on %s', (dialect) => {
         return { status, failingSince }
       })
     }
-    const failed = { responseCode: 500, error: 'Answered 500.' }
+    const failed = { responseCode: 500, error: 'Responded with 500.' }
     const taken = { responseCode: 204, error: null }
-    const gone = { responseCode: 410, error: 'Answered 410.' }
+    const gone = { responseCode: 410, error: 'Responded with 410.' }
     expect(await note(failed)).toEqual({ status: 'ENABLED', failingSince: api.now })
     expect(await note(taken, failed)).toEqual({ status: 'ENABLED', failingSince: null })
     expect(await note(gone, failed)).toMatchObject({ status: 'DISABLED' })
@@ -146,7 +146,7 @@ describe.each(dialects)('on %s', (dialect) => {
     receiver.reply((response) => void response.writeHead(307, { location: elsewhere.url }).end())
     const { id } = await sendTest(workspace, webhook.id)
     await api.runJobs()
-    expect(await readDelivery(workspace, id)).toMatchObject({ lastResponseCode: 307, lastError: 'Answered 307.' })
+    expect(await readDelivery(workspace, id)).toMatchObject({ lastResponseCode: 307, lastError: 'Responded with 307.' })
     expect(elsewhere.received).toEqual([])
   })
 

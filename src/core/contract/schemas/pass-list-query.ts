@@ -59,7 +59,7 @@ export const passFilters = {
     .meta({ description: 'Matches passes that the join page with this slug created.', example: 'coffee-card' }),
   joinSource: anyOf(text(1, 64))
     .optional()
-    .meta({ description: 'Matches passes of join pages whose visit had this source.', example: 'window' }),
+    .meta({ description: 'Matches passes that a join page created for a visit from this source.', example: 'window' }),
   variable: anyOf(VariableFilter, MAX_VARIABLE_FILTERS).optional().meta({
     description: 'Matches passes whose variable has this value: the name, a colon, and the value.',
     example: 'seat:A-17',

@@ -18,7 +18,7 @@ export function* checkFieldTypes(definition: Definition): Generator<Issue> {
       const path = ['design', 'fields', group, index]
       for (const { path: key, message } of checkField(field)) yield { path: [...path, ...key], message }
       if (field.align && (group === 'primary' || group === 'back')) {
-        yield { path: [...path, 'align'], message: `Wallets do not align ${group} fields: remove it` }
+        yield { path: [...path, 'align'], message: `Wallets do not align ${group} fields: remove align` }
       }
     }
   }

@@ -34,13 +34,13 @@ export async function openVersion(
       ? undefined
       : await store.transaction((tx) => tx.identities.findGranted(workspaceId, identityId))
     if (!given) throw identityError('Is not an identity of this workspace: see GET /v1/identities')
-    if (given.status === 'retired') throw identityError(`${given.name} is retired`)
+    if (given.status === 'retired') throw identityError(`The identity ${given.name} is retired`)
     version[`${given.platform}IdentityId`] = given.id
   }
   const ids = byPlatform((platform) => version[`${platform}IdentityId`])
   const own = await store.identities.listByIds(Object.values(ids).filter((id) => id !== null))
   const retired = own.find(({ status }) => status === 'retired')
-  if (retired) throw identityError(`${retired.name} is retired`)
+  if (retired) throw identityError(`The identity ${retired.name} is retired`)
   const isOnly = Object.values(ids).every((id) => id !== null) || (await store.workspaces.isOnly(workspaceId))
   return {
     version,
@@ -110,7 +110,7 @@ function deviceIsFull(deviceLibraryIdentifier: string): ApiError {
   return new ApiError('CONFLICT', {
     message:
       `The device ${deviceLibraryIdentifier} holds ${MAX_PASSES_PER_DEVICE} passes of the workspace, which is the maximum: ` +
-      'import the pass without it.',
+      'import the pass without this device.',
     details: { deviceLibraryIdentifier, allowed: MAX_PASSES_PER_DEVICE },
   })
 }

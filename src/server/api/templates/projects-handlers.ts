@@ -144,7 +144,7 @@ async function requireIdentities(
     const identityError = (message: string) => validationError([{ path: [field], message }])
     if (identity?.platform !== platform)
       throw identityError(`Is not an identity of this workspace for ${platform}: see GET /v1/identities`)
-    if (identity.status === 'retired') throw identityError(`${identity.name} is retired`)
+    if (identity.status === 'retired') throw identityError(`The identity ${identity.name} is retired`)
   }
 }
 

@@ -13,7 +13,7 @@ import {
 const start = new Date('2026-07-01T12:00:00.000Z')
 const later = (seconds: number, from = start) => new Date(from.getTime() + seconds * 1000)
 const taken: Outcome = { responseCode: 200, error: null }
-const failed: Outcome = { responseCode: 500, error: 'Answered 500.' }
+const failed: Outcome = { responseCode: 500, error: 'Responded with 500.' }
 
 const fresh: DeliveryProgress = {
   status: 'PENDING',
@@ -151,7 +151,7 @@ test('only 410 means gone', () => {
     [404, undefined],
     [500, undefined],
   ] as const) {
-    const outcome = { responseCode, error: `Answered ${responseCode}.` }
+    const outcome = { responseCode, error: `Responded with ${responseCode}.` }
     expect(healthAfter(null, [{ outcome, at: start }]).disabledReason).toBe(reason)
   }
 })
