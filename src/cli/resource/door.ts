@@ -9,7 +9,7 @@ import { parseDuration } from '../arguments/moment.ts'
 import { idArg, named, namedArg, namedFlag, requiredFlag } from '../arguments/named.ts'
 import { drawing } from '../command/base-command.ts'
 import { count, details, localTime } from '../command/output.ts'
-import { doorsShape, invitationSheet, phoneWarning, showDoor } from '../door/door-output.ts'
+import { doorsShape, phoneWarning, showDoor } from '../door/door-output.ts'
 import { callCommand, listCommand, PROJECT, type ResourceCommands } from './resource-command.ts'
 
 const args = { door: namedArg('door') }
@@ -53,10 +53,9 @@ export const commands: ResourceCommands = {
       // Show the link first, because it cannot be shown again if the file cannot be written.
       input.log(await showInvitation(invitation, input))
       if (svg !== undefined) {
-        const { symbolModules } = await import('../card-picture.ts')
-        const modules = (await symbolModules('qr', invitation.url))!
+        const { drawInvitation } = await import('../qr-page.ts')
         const projectName = await nameOf(client, projectId)
-        await writePrivate(svg, invitationSheet({ modules, gate, projectName, expiresAt: invitation.expiresAt }))
+        await writePrivate(svg, await drawInvitation(invitation, { gate, projectName }))
         input.note(`Wrote ${svg}.`)
       }
       return invitation

@@ -34,7 +34,7 @@ export const commands: ResourceCommands = {
     async call({ joinPages }, { args: { id }, flags: { poster, source, language } }) {
       const page = await joinPages.get({ params: { id } })
       if (poster !== undefined) {
-        const { drawPoster } = await import('../join/poster.ts')
+        const { drawPoster } = await import('../qr-page.ts')
         await writeFile(poster, await drawPoster(page, poster, { source, language }))
       }
       return page

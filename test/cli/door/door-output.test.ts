@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
-import { invitationSheet, phoneWarning } from '../../../src/cli/door/door-output.ts'
+import { phoneWarning } from '../../../src/cli/door/door-output.ts'
+import { drawInvitation } from '../../../src/cli/qr-page.ts'
 
 const { TZ } = process.env
 afterEach(() => {
@@ -26,14 +27,12 @@ test('warns that the camera needs https at an http address only', () => {
   expect(phoneWarning('https://localhost.example/door#SECRET')).toBe(undefined)
 })
 
-test('prints instructions and the end of the invitation in local time', () => {
+test('prints instructions and the end of the invitation in local time', async () => {
   process.env.TZ = 'Europe/Berlin'
-  const sheet = invitationSheet({
-    modules: [[true]],
-    gate: 'North',
-    projectName: 'Spring fair',
-    expiresAt: '2026-11-27T20:30:00.000Z',
-  })
+  const sheet = await drawInvitation(
+    { url: 'https://passes.example/door', expiresAt: '2026-11-27T20:30:00.000Z' },
+    { gate: 'North', projectName: 'Spring fair' },
+  )
   expect(sheet).toContain('2. Give the phone a name, begin, and allow the camera.')
   expect(sheet).toMatch(/Works until Friday.? 27 November 2026 at 21:30 \(Europe\/Berlin\)/)
 })

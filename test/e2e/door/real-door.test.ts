@@ -1,8 +1,7 @@
 import { join } from 'node:path'
 import type { CDPSession } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { symbolModules } from '../../../src/cli/card-picture.ts'
-import { invitationSheet } from '../../../src/cli/door/door-output.ts'
+import { drawInvitation } from '../../../src/cli/qr-page.ts'
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { readPicture } from '../../support/read-picture.ts'
@@ -48,8 +47,7 @@ describe.skipIf(skipReason !== undefined)(
       cleanUp(() => browser.close())
       const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
       const invitation = await client.doors.invite({ body: { projectId, gate: 'North', expiresAt } })
-      const modules = (await symbolModules('qr', invitation.url))!
-      const sheet = invitationSheet({ modules, gate: 'North', projectName: 'Polyglot 2027', expiresAt })
+      const sheet = await drawInvitation(invitation, { gate: 'North', projectName: 'Polyglot 2027' })
       const printed = await readPicture(Buffer.from(sheet))
       expect(printed).toBe(`${server.url}/door#${invitation.code}`)
 

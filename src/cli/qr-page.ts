@@ -1,26 +1,35 @@
 import stringWidth from 'string-width'
-import type { JoinPage } from '../../core/contract/join-pages.ts'
-import { directionOfLanguage } from '../../core/rules/display/language-match.ts'
-import { textIn } from '../../core/rules/template/definition-languages.ts'
-import { symbolModules } from '../card-picture.ts'
-import { UsageError } from '../command/cli-error.ts'
+import type { DoorInvitation } from '../core/contract/doors.ts'
+import type { JoinPage } from '../core/contract/join-pages.ts'
+import { directionOfLanguage } from '../core/rules/display/language-match.ts'
+import { textIn } from '../core/rules/template/definition-languages.ts'
+import { symbolModules } from './card-picture.ts'
+import { UsageError } from './command/cli-error.ts'
+import { localZone } from './command/output.ts'
 
-export interface PosterOptions {
-  /** The source of visitors who scan the QR code, for the figures of the page. */
-  source?: string | undefined
-  /** The language of the texts. Default: the first language of the title. */
+/** A text of a page, and the size of its font in points. */
+interface Text {
+  text: string
+  size: number
+  isBold?: boolean
+  /** The space above the text, in points. */
+  gap?: number
+}
+
+/** An A4 page with a QR code between texts. */
+interface QrPage {
+  url: string
+  above: Text[]
+  below: Text[]
   language?: string | undefined
 }
 
 /** A line of text. Positions are in points from the top left corner of the page. */
-interface Line {
-  text: string
+interface Line extends Text {
   y: number
-  size: number
-  isBold: boolean
 }
 
-interface Poster {
+interface Layout {
   lines: Line[]
   /** The dark squares of the code: left, top, and width of each. */
   squares: { x: number; y: number; side: number }[]
@@ -32,46 +41,97 @@ const PAGE = { width: 595, height: 842, margin: 56 }
 const TEXT_WIDTH = PAGE.width - 2 * PAGE.margin
 /** The average width of a character, as a share of the size of the font. A wide character counts twice. */
 const CHARACTER = 0.56
+const LINE_HEIGHT = 1.25
 
-/** Draws a poster of a page with its QR code, as SVG or PDF by the extension of the file. @throws UsageError */
-export async function drawPoster(page: JoinPage, file: string, options: PosterOptions): Promise<string | Buffer> {
-  if (/\.svg$/i.test(file)) return toSvg(await layOut(page, options))
-  if (/\.pdf$/i.test(file)) return toPdf(await layOut(page, options))
-  throw new UsageError(`--poster ${file} must end with .svg or .pdf`)
-}
-
-async function layOut(page: JoinPage, { source, language }: PosterOptions): Promise<Poster> {
-  const tag = language ?? (typeof page.title === 'string' ? undefined : Object.keys(page.title)[0])
+/**
+ * Draws a poster of a page with its QR code, as SVG or PDF by the extension of the file.
+ * @param options the source of visits by the code, and the language of the texts (default: the first one of the title)
+ * @throws UsageError
+ */
+export async function drawPoster(
+  { title, intro, ...page }: JoinPage,
+  file: string,
+  { source, language }: { source?: string | undefined; language?: string | undefined },
+): Promise<string | Buffer> {
+  const draw = /\.svg$/i.test(file) ? toSvg : /\.pdf$/i.test(file) ? toPdf : undefined
+  if (!draw) throw new UsageError(`--poster ${file} must end with .svg or .pdf`)
+  const tag = language ?? (typeof title === 'string' ? undefined : Object.keys(title)[0])
   const url = new URL(page.url)
   if (source !== undefined) url.searchParams.set('source', source)
-  const lines: Line[] = []
-  let y = PAGE.margin
-  const write = (text: string, size: number, isBold = false) => {
-    for (const line of wrap(text, size)) {
-      y += size * 1.25
-      lines.push({ text: line, y, size, isBold })
-    }
-  }
-  write(textIn(page.title, tag ?? ''), 40, true)
-  const intro = textIn(page.intro, tag ?? '')
-  if (intro !== '') {
-    y += 14
-    write(intro, 16)
-  }
-  y += 24
-  const modules = (await symbolModules('qr', url.href))!
-  const width = Math.min(TEXT_WIDTH, PAGE.height - PAGE.margin - 32 - y)
+  return draw(
+    await layOut({
+      url: url.href,
+      above: [
+        { text: textIn(title, tag ?? ''), size: 40, isBold: true },
+        { text: textIn(intro, tag ?? ''), size: 16, gap: 14 },
+      ],
+      below: [{ text: url.href.replace(/^https?:\/\//, ''), size: 12 }],
+      language: tag,
+    }),
+  )
+}
+
+const STEPS = [
+  '1. Scan this code with the camera of your phone, and open the link.',
+  '2. Give the phone a name, begin, and allow the camera.',
+  '3. Start, and hold each ticket up to the camera: green admits.',
+]
+
+/** Draws a door invitation as SVG: gate, project, code, instructions, and the end in local time. */
+export async function drawInvitation(
+  { url, expiresAt }: Pick<DoorInvitation, 'url' | 'expiresAt'>,
+  { gate, projectName }: { gate: string; projectName: string },
+): Promise<string> {
+  const until = new Date(expiresAt).toLocaleString('en-GB', { dateStyle: 'full', timeStyle: 'short' })
+  return toSvg(
+    await layOut({
+      url,
+      above: [
+        { text: gate, size: sizeToFit(gate, { from: 20, to: 60 }), isBold: true },
+        { text: projectName, size: sizeToFit(projectName, { from: 14, to: 28 }) },
+      ],
+      below: [
+        ...STEPS.map((text) => ({ text, size: 13, gap: 6 })),
+        { text: `Works until ${until} (${localZone()})`, size: 13, gap: 12 },
+      ],
+    }),
+  )
+}
+
+/** Returns the size at which a text fits on one line, within the bounds. */
+function sizeToFit(text: string, { from, to }: { from: number; to: number }): number {
+  return Math.max(from, Math.min(to, Math.floor(TEXT_WIDTH / CHARACTER / stringWidth(text))))
+}
+
+async function layOut({ url, above, below, language }: QrPage): Promise<Layout> {
+  const modules = (await symbolModules('qr', url))!
+  const head = linesOf(above, PAGE.margin)
+  const foot = linesOf(below, 0)
+  const top = head.end + 24
+  const width = Math.min(TEXT_WIDTH, PAGE.height - PAGE.margin - 17 - foot.end - top)
   if (width < TEXT_WIDTH / 3)
-    throw new UsageError('The texts of the page leave no space for the code', { hint: 'shorten the intro.' })
+    throw new UsageError('The texts of the page leave no space for the code', { hint: 'shorten them.' })
   const side = width / modules.length
   const left = PAGE.margin + (TEXT_WIDTH - width) / 2
-  const top = y
   const squares = modules.flatMap((row, r) =>
     row.flatMap((isDark, c) => (isDark ? [{ x: left + c * side, y: top + r * side, side }] : [])),
   )
-  y = top + width
-  write(url.href.replace(/^https?:\/\//, ''), 12)
-  return { lines, squares, isRightToLeft: tag !== undefined && directionOfLanguage(tag) === 'rtl' }
+  const lines = [...head.lines, ...foot.lines.map((line) => ({ ...line, y: line.y + top + width }))]
+  return { lines, squares, isRightToLeft: language !== undefined && directionOfLanguage(language) === 'rtl' }
+}
+
+function linesOf(texts: readonly Text[], top: number): { lines: Line[]; end: number } {
+  const lines: Line[] = []
+  let end = top
+  for (const text of texts) {
+    if (text.text === '') continue
+    end += text.gap ?? 0
+    for (const line of wrap(text.text, text.size)) {
+      end += text.size * LINE_HEIGHT
+      lines.push({ ...text, text: line, y: end })
+    }
+  }
+  return { lines, end }
 }
 
 /** Breaks a text into lines that fit the page. Keeps line breaks of the text, and breaks a word that is too long. */
@@ -99,7 +159,7 @@ function split(word: string, most: number): string[] {
   return parts
 }
 
-function toSvg({ lines, squares, isRightToLeft }: Poster): string {
+function toSvg({ lines, squares, isRightToLeft }: Layout): string {
   const x = isRightToLeft ? PAGE.width - PAGE.margin : PAGE.margin
   const path = squares.map(
     ({ x, y, side }) => `M${round(x)} ${round(y)}h${round(side)}v${round(side)}h-${round(side)}z`,
@@ -122,7 +182,7 @@ ${texts.join('\n')}
  * Writes a page with Helvetica, which every PDF viewer has, so that the file embeds no font.
  * @throws UsageError if the text has a character that WinAnsiEncoding lacks
  */
-function toPdf({ lines, squares }: Poster): Buffer {
+function toPdf({ lines, squares }: Layout): Buffer {
   const content = [
     ...lines.map(
       ({ text, y, size, isBold }) =>
@@ -184,6 +244,7 @@ function round(points: number): string {
   return String(Math.round(points * 1000) / 1000)
 }
 
+/** Escapes text and removes characters that XML does not allow. */
 function escapeXml(text: string): string {
-  return text.replaceAll(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`)
+  return text.replaceAll(/[\p{Cc}\uFFFE\uFFFF]/gu, '').replaceAll(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`)
 }
