@@ -19,6 +19,8 @@ export class TestProvider {
   account: Account = { sub: '1', email: 'anna@example.com', email_verified: true }
   /** Replaces the ID tokens of responses. */
   changeIdToken: ((idToken: string) => Promise<string>) | undefined
+  /** The error with which the provider responds to requests for tokens. */
+  tokenError: string | undefined
   /** Whether the provider closes each connection without a response. */
   isDown = false
   url = ''
@@ -31,6 +33,10 @@ export class TestProvider {
   private readonly server = createServer((request, response) => {
     if (this.isDown) return void request.socket.destroy()
     if (request.url!.startsWith('/interaction/')) return void this.signIn(request, response)
+    if (request.url === '/token' && this.tokenError !== undefined) {
+      response.writeHead(400, { 'content-type': 'application/json' })
+      return void response.end(JSON.stringify({ error: this.tokenError }))
+    }
     if (request.url === '/token') this.changeTokens(response)
     this.provider.callback()(request, response)
   })

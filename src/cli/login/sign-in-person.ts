@@ -3,12 +3,15 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConnectionError } from '../../client/client-errors.ts'
-import { isJsonObject, parseJson } from '../../core/json.ts'
+import { isJsonObject } from '../../core/json.ts'
 import { CliError } from '../command/cli-error.ts'
+import { type Answer, type Call, call } from '../device/http.ts'
 
 /** The time in which the person must sign in, in milliseconds. */
 const WAIT_MS = 10 * 60_000
-const TIMEOUT_MS = 30_000
+
+/** The time by which each request to slow down extends the interval of polls (RFC 8628, section 3.5). */
+const SLOW_DOWN_MS = 5_000
 
 const LATE = 'No one signed in in time. Run passes login --sso again'
 
@@ -42,11 +45,12 @@ async function signInOnDevice(desk: string, { workspace, onDevice }: SignInOptio
   if (status !== 200) return undefined
   onDevice(String(verificationUri), String(userCode))
   const end = Date.now() + Math.min(Number(begun.expiresIn) * 1000, WAIT_MS)
-  const intervalMs = Math.min(Math.max(Number(begun.interval), 1), 60) * 1000
+  let intervalMs = Math.min(Math.max(Number(begun.interval), 1), 60) * 1000
   while (Date.now() < end) {
     await sleep(intervalMs)
     const { status, answer } = await post(`${desk}/device/token`, { handle })
     if (typeof answer.token === 'string') return answer.token
+    if (answer.mustSlowDown === true) intervalMs += SLOW_DOWN_MS
     if (status !== 202 && status < 500 && status !== 429) throw new CliError(`The sign-in failed: ${answer.message}`)
   }
   throw new CliError(LATE)
@@ -54,7 +58,7 @@ async function signInOnDevice(desk: string, { workspace, onDevice }: SignInOptio
 
 async function signInWithBrowser(desk: string, { url, workspace, onAddress }: SignInOptions): Promise<string> {
   const login = `${desk}/login`
-  const { status } = await send(login, { method: 'HEAD', redirect: 'manual' })
+  const { status } = await send(login, { method: 'HEAD' })
   if (status === 404) {
     throw new CliError(`${url} has no sign-in for people`, {
       hint: 'Log in with a token, or ask the operator to set --oidc-issuer.',
@@ -81,13 +85,12 @@ export const isSessionToken = (token: string) => token.startsWith('pss_')
 /** Ends the session of a token. Returns whether the server confirmed the end. */
 export async function endSession({ url, token }: { url: string; token: string }): Promise<boolean> {
   try {
-    const { ok, status } = await send(`${url.replace(/\/+$/, '')}/desk/logout`, {
+    const { status } = await send(`${url.replace(/\/+$/, '')}/desk/logout`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}` },
-      redirect: 'error',
     })
     // Treat an unknown session as ended.
-    return ok || status === 401
+    return status === 200 || status === 401
   } catch {
     // Ignore the error: the token is deleted even if the server does not respond, and an idle session ends on its own.
     return false
@@ -125,22 +128,15 @@ async function withTimeout<T>(work: Promise<T>): Promise<T> {
 }
 
 async function post(url: string, body: object): Promise<{ status: number; answer: Record<string, unknown> }> {
-  const response = await send(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-    redirect: 'error',
-  })
-  const answer = parseJson(await response.text())
-  return { status: response.status, answer: isJsonObject(answer) ? answer : {} }
+  const { status, json } = await send(url, { method: 'POST', json: body })
+  return { status, answer: isJsonObject(json) ? json : {} }
 }
 
-async function send(url: string, request: RequestInit): Promise<Response> {
+async function send(url: string, request: Call): Promise<Answer> {
   try {
-    return await fetch(url, { ...request, signal: AbortSignal.timeout(TIMEOUT_MS) })
+    return await call(url, request)
   } catch (error) {
-    // Use the cause, because the message of fetch does not contain the reason.
-    throw new ConnectionError(url, (error as Error).cause ?? error)
+    throw new ConnectionError(url, (error as Error).cause)
   }
 }
 

@@ -31,13 +31,16 @@ export async function findSession(): Promise<Session | null> {
 }
 
 /**
- * Ends the session of this browser, which another tab can have replaced.
+ * Ends the session of this browser, which another tab can have replaced. Returns the address at which the person also signs out
+ * of the provider; `null` if there is none.
  * @throws an error of fetch if the server did not confirm the end
  */
-export async function signOut(): Promise<void> {
+export async function signOut(): Promise<string | null> {
   const session = await findSession()
-  if (session === null) return
+  if (session === null) return null
   const headers = { 'x-csrf-token': session.csrfToken }
   const answer = await fetch('./desk/logout', { method: 'POST', headers, cache: 'no-store', redirect: 'error' })
-  if (!answer.ok && answer.status !== 401) throw new TypeError(`${answer.status} of the sign-out`)
+  if (answer.ok) return (await answer.json()).providerLogoutUrl
+  if (answer.status === 401) return null
+  throw new TypeError(`${answer.status} of the sign-out`)
 }

@@ -140,8 +140,9 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
   const name = entry.projects.find(({ id }) => id === projectId)?.name
 
   async function leave(): Promise<void> {
-    if (typeof entry.access !== 'string') await signOut()
+    const address = typeof entry.access === 'string' ? null : await signOut()
     onLeave(null)
+    if (address !== null) location.assign(address)
   }
 
   function choose(id: string): void {

@@ -1,6 +1,5 @@
 import { createRemoteJWKSet, customFetch as joseFetch, jwtVerify } from 'jose'
 import {
-  AuthorizationResponseError,
   allowInsecureRequests,
   authorizationCodeGrant,
   buildAuthorizationUrl,
@@ -21,23 +20,7 @@ import {
 } from 'openid-client'
 import { Agent, fetch as undiciFetch } from 'undici'
 import type { OidcConfig } from '../config.ts'
-
-/** The reason why a sign-in failed. */
-export type SignInFailure = 'unavailable' | 'denied' | 'rejected'
-
-/** A failed exchange with the provider. Contains no values that the provider sent, except a code. */
-export class ProviderError extends Error {
-  override readonly name = 'ProviderError'
-  readonly failure: SignInFailure
-  /** The code of the error, for the log. */
-  readonly reason: string
-
-  constructor(failure: SignInFailure, reason: string) {
-    super(`The sign-in failed: ${reason}`)
-    this.failure = failure
-    this.reason = reason
-  }
-}
+import { onProvider, ProviderError } from './provider-error.ts'
 
 /** The facts about a person that the provider signed, or returned over TLS from its userinfo endpoint. */
 export interface ProviderClaims {
@@ -52,6 +35,8 @@ export interface ProviderClaims {
 
 /** The session or person that a back-channel logout names. */
 export interface LogoutClaims {
+  /** The ID of the logout token. */
+  tokenId: string
   subject: string | undefined
   providerSession: string | undefined
 }
@@ -88,7 +73,7 @@ const METADATA_MS = 3_600_000
 const FAILURE_MS = 3_000
 
 /** The maximum age of a logout token. */
-const LOGOUT_SECONDS = 300
+export const LOGOUT_SECONDS = 300
 
 /** The minimum time between two requests for the keys of logout tokens, which anyone can cause. */
 const LOGOUT_KEYS_COOLDOWN_MS = 10_000
@@ -230,9 +215,13 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
         }
       }),
 
-    /** Returns the claims of a person who signed in on another device, or `undefined` until then. @throws ProviderError */
+    /**
+     * Returns the claims of a person who signed in on another device. Until then, returns whether the next poll must wait
+     * longer.
+     * @throws ProviderError
+     */
     pollDevice: (deviceCode: string) =>
-      onProvider(async (): Promise<ProviderClaims | undefined> => {
+      onProvider(async (): Promise<ProviderClaims | { mustSlowDown: boolean }> => {
         const client = clientOf(await findServer())
         try {
           const tokens = await genericGrantRequest(client, DEVICE_GRANT, { device_code: deviceCode })
@@ -240,7 +229,7 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
           return await claimsOf(client, tokens)
         } catch (error) {
           if (error instanceof ResponseBodyError && /^(authorization_pending|slow_down)$/.test(error.error))
-            return undefined
+            return { mustSlowDown: error.error === 'slow_down' }
           throw error
         }
       }),
@@ -259,7 +248,7 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
           maxTokenAge: LOGOUT_SECONDS,
           requiredClaims: ['jti'],
         })
-        const { events, nonce, sub: subject, sid } = payload
+        const { events, nonce, sub: subject, sid, jti } = payload
         const isLogout = typeof events === 'object' && events !== null && LOGOUT_EVENT in events
         const isTyped =
           protectedHeader.typ === undefined || /^(application\/)?(logout\+)?jwt$/i.test(protectedHeader.typ)
@@ -267,7 +256,7 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
         if (!isLogout || !isTyped || nonce !== undefined) throw new ProviderError('rejected', 'not_a_logout_token')
         const providerSession = typeof sid === 'string' ? sid : undefined
         if (subject === undefined && providerSession === undefined) throw new ProviderError('rejected', 'nobody_named')
-        return { subject, providerSession }
+        return { tokenId: String(jti), subject, providerSession }
       }),
 
     /** Returns the address at which the person signs out of the provider, if it has one. */
@@ -299,39 +288,6 @@ function cached<T>(make: () => Promise<T>): () => Promise<T> {
     current = made
     return made.value
   }
-}
-
-async function onProvider<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    throw toProviderError(error)
-  }
-}
-
-/** The codes of errors that another attempt can fix, because the provider did not respond as specified. */
-const UNAVAILABLE = /^(OAUTH_RESPONSE_IS_NOT_|OAUTH_TIMEOUT|ERR_JWKS_TIMEOUT|ERR_JOSE_GENERIC)/
-
-function toProviderError(error: unknown): ProviderError {
-  if (error instanceof ProviderError) return error
-  if (error instanceof AuthorizationResponseError) {
-    return new ProviderError(error.error === 'access_denied' ? 'denied' : 'rejected', safeCode(error.error))
-  }
-  if (error instanceof ResponseBodyError) {
-    // The client ID or secret is wrong, so each sign-in fails until the operator corrects it.
-    const isSetup = ['invalid_client', 'unauthorized_client'].includes(error.error)
-    return new ProviderError(isSetup || error.status >= 500 ? 'unavailable' : 'rejected', safeCode(error.error))
-  }
-  const { code, name, message } = error as { code?: unknown; name?: string; message?: string }
-  if (typeof code === 'string') return new ProviderError(UNAVAILABLE.test(code) ? 'unavailable' : 'rejected', code)
-  // Recognize a failure of the connection, which undici reports as a TypeError, and a timeout, which it reports as an
-  // abort.
-  const isNetwork = message === 'fetch failed' || name === 'TimeoutError' || name === 'AbortError'
-  return new ProviderError(isNetwork ? 'unavailable' : 'rejected', isNetwork ? 'no_response' : (name ?? 'unknown'))
-}
-
-function safeCode(code: string): string {
-  return code.replaceAll(/[^\w.-]/g, '').slice(0, 80)
 }
 
 /** Returns a claim by its name, or by a path with dots, as `realm_access.roles` of Keycloak. */

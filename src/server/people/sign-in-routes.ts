@@ -3,6 +3,7 @@ import type { H3, H3Event } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import { parseJson } from '../../core/json.ts'
 import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
+import { tokenDigest } from '../../core/rules/crypto/token.ts'
 import type { OidcConfig } from '../config.ts'
 import type { Services } from '../context.ts'
 import { type CallerOptions, identifyCaller } from '../http/middleware/authenticate.ts'
@@ -16,7 +17,8 @@ import { deskPath } from '../pages/scripted-pages.ts'
 import { english, pageLanguage } from '../pages/words.ts'
 import { commandLineUrl, exchangeCode, openDevice, readCommandLine, sealDevice } from './command-line.ts'
 import { passHistory } from './pass-history.ts'
-import { createProvider, type Provider, ProviderError } from './provider.ts'
+import { CLOCK_TOLERANCE_SECONDS, createProvider, LOGOUT_SECONDS, type Provider } from './provider.ts'
+import { ProviderError } from './provider-error.ts'
 import {
   endSessions,
   logoutTokenOf,
@@ -30,6 +32,9 @@ import {
 import { type SignInProblem, signInProblemPage, workspacesPage } from './sign-in-pages.ts'
 
 const MAX_BODY_BYTES = 16 * 1024
+
+/** The time for which a used logout token is kept. Covers its maximum age, and the tolerated difference of the clocks twice. */
+const LOGOUT_TOKEN_MS = (LOGOUT_SECONDS + 2 * CLOCK_TOLERANCE_SECONDS) * 1000
 
 export interface PeopleOptions {
   services: Pick<Services, 'store' | 'clock' | 'log'>
@@ -167,7 +172,7 @@ async function completeDevice(
 ): Promise<Response> {
   const { deviceCode, workspace } = openDevice(await readJson(event), keys)
   const claims = await onSignIn(() => provider.pollDevice(deviceCode))
-  if (!claims) return json({ token: null }, [], 202)
+  if ('mustSlowDown' in claims) return json({ token: null, mustSlowDown: claims.mustSlowDown }, [], 202)
   const result = await signIn(services.store, claims, {
     config,
     workspace,
@@ -246,8 +251,10 @@ async function endByProvider(
   const at = services.clock()
   const correlationId = correlationIdOf(event)
   try {
-    const named = await provider.verifyLogout(token)
+    const { tokenId, ...named } = await provider.verifyLogout(token)
     const ended = await services.store.transaction(async (tx) => {
+      // A repeated token ends no session that began after its first use.
+      if (!(await tx.sessions.useLogoutToken(tokenDigest(tokenId), LOGOUT_TOKEN_MS, at))) return []
       const sessions = await tx.sessions.endOfPerson(config.issuer.href, named)
       await endSessions(tx, sessions, { correlationId, at })
       return sessions

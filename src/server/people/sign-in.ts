@@ -85,10 +85,14 @@ export async function signIn(
   if (email === undefined || !(claims.emailVerified || config.trustsEmail)) return { problem: 'unverified' }
   const claimedRoles = await findClaimedRoles(store, claims.groups, config)
   return store.transaction(async (tx) => {
-    const issuer = config.issuer.href
-    const person = await tx.people.signIn({ issuer, subject: claims.subject, email, claimedRoles }, at)
+    const named = { issuer: config.issuer.href, subject: claims.subject, email }
     const members = await tx.members.listOfEmail(email)
     const names = await listWorkspaces(tx, [...members, ...claimedRoles])
+    if (names.size === 0) {
+      await tx.people.updateWithoutRole(named)
+      return { problem: 'noRole', email }
+    }
+    const person = await tx.people.signIn({ ...named, claimedRoles }, at)
     const found = workspace === undefined ? [...names] : [...names].filter((one) => one.includes(workspace))
     if (found.length === 0) return { problem: 'noRole', email }
     if (found.length > 1) return { choices: found.map(([, name]) => name).sort() }

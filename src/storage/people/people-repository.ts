@@ -42,6 +42,15 @@ export class People extends Repository {
     return PERSON.read(stored!)
   }
 
+  /** Updates a person who has no role. Does not store new people, because anyone can have an account at the provider. */
+  async updateWithoutRole({
+    issuer,
+    subject,
+    email,
+  }: Pick<StoredPerson, 'issuer' | 'subject' | 'email'>): Promise<void> {
+    await this.db('people').where({ issuer, subject }).update({ email, claimed_roles: '[]' })
+  }
+
   /** Returns the IDs of all people with an address, for operators. */
   async listIdsByEmail(email: string): Promise<string[]> {
     return this.db('people').where({ email }).orderBy('id').pluck('id')

@@ -142,6 +142,18 @@ export class Sessions extends Repository {
     )
   }
 
+  /**
+   * Returns whether a logout token is used for the first time. Concurrent uses on several servers wait for the first one.
+   * Deletes tokens that are older than `keptMs`.
+   */
+  async useLogoutToken(digest: string, keptMs: number, at: Date): Promise<boolean> {
+    await this.db('logout_tokens')
+      .where('used_at', '<', at.getTime() - keptMs)
+      .delete()
+    const row = { digest, used_at: at.getTime() }
+    return (await this.db('logout_tokens').insert(row).onConflict('digest').ignore().returning('digest')).length > 0
+  }
+
   /** Selects the sessions before it deletes them, because a delete cannot return the columns of their people. */
   private async endAll(select: (query: Knex.QueryBuilder) => void): Promise<EndedSession[]> {
     const rows: EndedRow[] = await this.db('sessions')

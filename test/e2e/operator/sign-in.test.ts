@@ -147,6 +147,8 @@ test.skipIf(skipReason !== undefined)(
     expect(await page.evaluate('document.cookie')).toBe('')
     expect(await page.evaluate('sessionStorage.length')).toBe(0)
     await page.getByRole('button', { name: 'Sign out' }).click()
+    // The page of the provider, which leads back to the desk.
+    await page.getByRole('button', { name: 'Yes, sign me out' }).click()
     await page.getByRole('link', { name: 'Sign in' }).waitFor()
     await page.reload()
     await page.getByRole('link', { name: 'Sign in' }).waitFor()

@@ -87,6 +87,14 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     await page.locator('h2.pass').waitFor()
   }
 
+  /** Signs out of the desk and of the provider, which leads back to the desk. */
+  async function signOut(page: Page): Promise<void> {
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+    await page.getByRole('button', { name: 'Yes, sign me out' }).click()
+    await page.locator('a.button.main').waitFor()
+    expect(new URL(page.url()).origin).toBe(server.url)
+  }
+
   const read = (id: string) => server.client.passes.get({ params: { id } })
 
   test('on a phone, a support person corrects, sends, voids, and reverses, and sees what changed meanwhile', async () => {
@@ -208,8 +216,7 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     const otherTab = await page.context().newPage()
     await otherTab.goto(`${server.url}/desk/login`)
     await otherTab.locator('[data-number=accepted]').waitFor()
-    await button('Sign out').click()
-    await page.locator('a.button.main').waitFor()
+    await signOut(page)
     expect(await page.evaluate("fetch('./desk/session').then(({ status }) => status)")).toBe(401)
   })
 
@@ -261,7 +268,7 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     await page.locator('td', { hasText: 'North' }).waitFor()
     const actions = page.getByRole('button', { name: /^(Correct|Void|Copy the link|Revoke|Send|Take back)/ })
     expect(await actions.count()).toBe(0)
-    await page.getByRole('button', { name: 'Sign out' }).click()
+    await signOut(page)
     await page.locator('input[type=password]').fill(server.token)
     await page.locator('button.main').click()
     await find(page, 'G-1')

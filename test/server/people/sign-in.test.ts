@@ -7,6 +7,7 @@ import { createLogger } from '../../../src/server/log.ts'
 import { checkSignIn } from '../../../src/server/operator/doctor/sign-in-checks.ts'
 import { listAudit, resolveSearch } from '../../../src/server/operator/list-audit.ts'
 import { addMember, listMembers, removeMember, revokeSessions } from '../../../src/server/operator/manage-members.ts'
+import { createProvider } from '../../../src/server/people/provider.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { testConfig } from '../../support/config.ts'
 import { oneDialect } from '../../support/databases.ts'
@@ -25,8 +26,11 @@ interface Shown {
 }
 
 const provider = new TestProvider()
-beforeAll(() => provider.start())
-afterAll(() => provider.close())
+/** A provider at which people can also sign in on another device. */
+const device = new TestProvider()
+device.hasDeviceFlow = true
+beforeAll(() => Promise.all([provider.start(), device.start()]))
+afterAll(() => Promise.all([provider.close(), device.close()]))
 
 const logged: string[] = []
 const log = createLogger('debug', { write: (line: string) => void logged.push(line) } as DestinationStream)
@@ -282,6 +286,10 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
       expect(answer.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
       expect(answer.headers.get('cache-control')).toBe('no-store')
     }
+    // Anyone can have an account at the provider, so that stored accounts without a role would grow without a limit.
+    provider.account = { sub: 'stranger', email: 'stranger@example.com', email_verified: true }
+    expect((await signIn()).status).toBe(403)
+    expect(await api.database.reader('people').where({ subject: 'stranger' })).toEqual([])
   })
 
   test('groups give roles in the workspace default, until the next sign-in without them', async () => {
@@ -382,6 +390,18 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
     expect((await read()).status).toBe(401)
   })
 
+  test('passes the requests of the provider for slower polls to the device', async () => {
+    const client = createProvider(device.config(), 'https://passes.example/desk/callback')
+    onTestFinished(client.close)
+    const { deviceCode, interval } = (await client.beginDevice())!
+    expect(interval).toBe(5)
+    expect(await client.pollDevice(deviceCode)).toEqual({ mustSlowDown: false })
+    device.tokenError = 'slow_down'
+    expect(await client.pollDevice(deviceCode)).toEqual({ mustSlowDown: true })
+    device.tokenError = 'expired_token'
+    await expect(client.pollDevice(deviceCode)).rejects.toMatchObject({ failure: 'rejected' })
+  })
+
   test('signs in with a key that the provider rotated in', async () => {
     await member('anna@example.com', 'reader')
     await session()
@@ -392,12 +412,14 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
   test('a logout of the provider ends the sessions that its signed token names', async () => {
     await member('anna@example.com', 'reader')
     const event = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+    let jtis = 0
     const logout = async (
       claims: object,
-      { key = provider.key, alg = 'RS256', aud = 'passes', age = 0, jti = '1' as string | null } = {},
+      { key = provider.key, alg = 'RS256', aud = 'passes', age = 0, jti = undefined as string | null | undefined } = {},
     ) => {
       const now = Math.floor(Date.now() / 1000) - age
-      const signed = new SignJWT({ ...claims, ...(jti && { jti }) })
+      jtis += 1
+      const signed = new SignJWT({ ...claims, ...(jti !== null && { jti: jti ?? `jti-${jtis}` }) })
         .setProtectedHeader({ alg, kid: key.kid as string, typ: 'logout+jwt' })
         .setIssuer(provider.url)
         .setAudience(aud)
@@ -433,11 +455,20 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
     expect(limited - before).toBe(8)
     api.advance(2)
     expect((await get('/v1/projects', cookie)).status).toBe(200)
-    const done = await logout({ sub: '1', events: event })
+    const done = await logout({ sub: '1', events: event }, { jti: 'once' })
     expect(done.status, done.text).toBe(200)
     expect(done.headers.get('cache-control')).toBe('no-store')
     api.advance(2)
     expect((await get('/v1/projects', cookie)).status).toBe(401)
+    // A repeated token does not end a later session, at any server.
+    const next = await session()
+    expect((await logout({ sub: '1', events: event }, { jti: 'once' })).status).toBe(200)
+    api.advance(2)
+    expect((await get('/v1/projects', next.cookie)).status).toBe(200)
+    // Used tokens are deleted when they have expired.
+    api.advance(600)
+    await logout({ sub: '1', events: event })
+    expect(await api.database.reader('logout_tokens')).toHaveLength(1)
   })
 })
 

@@ -38,4 +38,9 @@ export async function createPeople(db: Knex): Promise<void> {
     table.bigInteger('last_used_at').notNullable()
     table.bigInteger('expires_at').notNullable().index()
   })
+  // The logout tokens of the provider that were used, so that none works twice.
+  await db.schema.createTable('logout_tokens', (table) => {
+    table.text('digest').primary()
+    table.bigInteger('used_at').notNullable().index()
+  })
 }
