@@ -38,10 +38,7 @@ export const auditActions = Object.entries(verbs).flatMap(([kind, some]) =>
 export interface Actor {
   /** The ID of the token or person. `null` for an operator. */
   tokenId: string | null
-  /**
-   * The name of the token, or the email address of the person. For an operator: the account, the machine, and the
-   * command.
-   */
+  /** The name of the token, the email address of the person, or the account, machine, and command of an operator. */
   name: string
   /** The subject of the person at the provider. Omitted or `null` for a token or operator. */
   subject?: string | null

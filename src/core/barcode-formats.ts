@@ -228,10 +228,7 @@ export function foreignCharacter(format: BarcodeFormat, message: string): string
   return barcodeFormats[format].foreign?.of.exec(message)?.[0]
 }
 
-/**
- * Returns why no phone can draw the message in the format, as a phrase that completes "It", or `undefined`. A pass with an
- * empty message has no barcode.
- */
+/** Returns why no phone can draw the message, as a phrase that completes "It". An empty message draws no barcode. */
 export function findUndrawable(format: BarcodeFormat, message: string): string | undefined {
   return message === '' ? undefined : (findUnfitting(format, message) ?? barcodeFormats[format].findProblem?.(message))
 }
@@ -252,10 +249,7 @@ export function googleFormatOf(format: BarcodeFormat, message: string): BarcodeF
   return fallback !== undefined && googleNeeds && !googleNeeds.fits(message) ? fallback : format
 }
 
-/**
- * Returns the options of bwip-js that draw a message. They include the quiet zone of a linear code, because scanners
- * find no ITF and no Codabar without it.
- */
+/** Returns the options of bwip-js for a message, with the quiet zone that scanners need to find an ITF or a Codabar. */
 export function drawnAs(format: BarcodeFormat, message: string): { bcid: string; text: string; paddingwidth?: number } {
   const { bwip, toDrawn, isLinear, quietZone }: FormatFacts = barcodeFormats[format]
   return { bcid: bwip, text: toDrawn?.(message) ?? message, ...(isLinear && { paddingwidth: quietZone }) }

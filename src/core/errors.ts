@@ -1,9 +1,6 @@
 import type { z } from 'zod'
 
-/**
- * Every error code of the API with its HTTP status and meaning. A code whose meaning starts with "Reserved" is part of
- * the enum but is never returned.
- */
+/** The error codes of the API with their HTTP status and meaning. A code that starts with "Reserved" is never returned. */
 export const errorTable = {
   UNAUTHORIZED: [401, 'No access token was sent.'],
   FORBIDDEN: [403, 'The token lacks the scope or role that the endpoint needs.'],
@@ -157,10 +154,7 @@ export class SetupError extends Error {
 /** The maximum number of issues in a response. Keeps the response size proportional to the request. */
 export const MAX_ISSUES = 100
 
-/**
- * Returns a list with an item for each issue. Issues beyond MAX_ISSUES share one object, so that counting them uses
- * little memory.
- */
+/** Returns a list with an item per issue. Issues beyond MAX_ISSUES share one object, so that they use little memory. */
 export function listIssues(found: Iterable<Issue>): Issue[] {
   const issues: Issue[] = []
   for (const issue of found) issues.push(issues.length < MAX_ISSUES ? issue : issues[MAX_ISSUES - 1]!)
@@ -245,10 +239,7 @@ function* toIssues(error: z.ZodError, unknownKey: string): Generator<Issue> {
 interface RescheduleOptions {
   /** The minimum delay before the next run, in seconds; 0 by default. */
   retryAfterSeconds?: number | undefined
-  /**
-   * Whether the run counts as an attempt; true by default. False if the run tried nothing, for example if it sent no
-   * request.
-   */
+  /** Whether the run counts as an attempt; true by default. False if it tried nothing, such as to send a request. */
   countsAsAttempt?: boolean
   cause?: unknown
 }

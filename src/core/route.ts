@@ -15,10 +15,7 @@ export const scopes = [
 ] as const
 export type Scope = (typeof scopes)[number]
 
-/**
- * Whether a scope is for webhooks. Webhooks receive the events of the whole workspace, so a token or a role that is
- * limited to projects cannot have such a scope.
- */
+/** Webhooks receive the events of the whole workspace, so no token or role for projects can have such a scope. */
 export const isWebhooksScope = (scope: Scope) => scope.startsWith('webhooks:')
 
 /** The roles of tokens. Only an owner can manage webhooks, import passes, and invite doors. */
@@ -46,9 +43,7 @@ export interface Route {
   scope: Scope | null
   /** Set if the scope alone is not sufficient. */
   role?: 'owner'
-  /**
-   * Whether the token of a door can call the endpoint, even if `role` is set. The handler limits what a door sees and changes.
-   */
+  /** Whether the token of a door can call the endpoint, even with `role`. The handler limits what a door can do. */
   forDoors?: true
   /** Whether a person with the role door-lead can call the endpoint, even if `role` is set. */
   forDoorLeads?: true
@@ -68,10 +63,7 @@ export interface Route {
   rawBody?: RawBody
   /** Whether the endpoint reads many rows although it is not a list, so that it is scheduled like a list. */
   readsMuch?: true
-  /**
-   * Whether the endpoint reads and renders a definition. A workspace runs few such requests concurrently, and other such
-   * requests wait.
-   */
+  /** Whether the endpoint renders a definition. A workspace runs few such requests at once, and others wait. */
   rendersDefinition?: true
   /** Whether responses are large. They are compressed with gzip for clients that accept it. */
   compressed?: true

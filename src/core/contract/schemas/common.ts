@@ -38,10 +38,7 @@ function singular(resources: string): string {
   return noun.replaceAll('-', ' ')
 }
 
-/**
- * Returns a schema for text with a length limit in code points, like JSON Schema (zod's `max` counts UTF-16 units).
- * Rejects NUL and lone surrogates, which databases do not store faithfully.
- */
+/** Returns a schema for text with limits in code points (zod counts UTF-16 units), without NUL and lone surrogates. */
 export function text(min: number, max: number) {
   return z
     .string()

@@ -150,9 +150,7 @@ export function checkWindow(names: WindowNames, query: Record<string, unknown>, 
   }
 }
 
-/**
- * Returns the query with the bounds of its window, regardless of their names in the query. If a bound is repeated, the widest window applies.
- */
+/** Returns the query with the bounds of its window. If a bound is repeated, the widest window applies. */
 export function foldWindow<Q extends object, const N extends WindowNames, const W extends string>(
   query: Q,
   names: N,

@@ -1,10 +1,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { SetupError } from '../../errors.ts'
 
-/**
- * The single secret of an installation. Each purpose uses a separate subkey, so that no key can be used for another
- * purpose.
- */
+/** The single secret of an installation, with a separate subkey for each purpose. */
 
 const MIN_BYTES = 32
 const HEX = /^(?:[0-9a-f]{2})+$/i

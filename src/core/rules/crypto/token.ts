@@ -21,10 +21,7 @@ export function isWellFormedToken(text: string): boolean {
   return SHAPE.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
 }
 
-/**
- * Returns the stored form of a token: its SHA-256 in hex. A plain digest suffices, because a token is a random secret of 190
- * bits.
- */
+/** Returns the SHA-256 of a token in hex. A plain digest suffices, because a token is a random secret of 190 bits. */
 export function tokenDigest(token: string): string {
   return hash('sha256', token)
 }

@@ -162,10 +162,7 @@ function known(facts: Record<string, unknown>): Record<string, unknown> | undefi
   return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
 
-/**
- * Merges overrides over derived keys: objects are merged, and any other value of an override replaces the derived
- * value.
- */
+/** Merges overrides over derived keys: objects are merged, other values are replaced. */
 export function mergeUnder(
   facts: Record<string, unknown>,
   overrides: Record<string, unknown>,

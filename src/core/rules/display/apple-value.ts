@@ -19,10 +19,7 @@ export interface AppleValue {
 const dateStyles = { short: 'PKDateStyleShort', medium: 'PKDateStyleMedium', long: 'PKDateStyleLong' } as const
 const NO_DATE = 'PKDateStyleNone'
 
-/**
- * Returns a typed value that an iPhone formats in its own language. Returns the formatted text if the styles of Apple
- * would change the value, for example a number with more digits than JSON can carry.
- */
+/** Returns a value that an iPhone formats, or the formatted text if Apple's styles would change the value. */
 export function toAppleValue(text: string, type: ValueType, ofCard: ValueLocale): AppleValue {
   const locale = localeOfValue(type, ofCard)
   const { as = 'text', currency = '', style = 'short' } = type
@@ -70,10 +67,7 @@ function exactNumber(text: string): number | undefined {
   return text.replace(/^-?0*\.?0*/, '').replace('.', '').length <= EXACT_DIGITS ? Number(text) : undefined
 }
 
-/**
- * Returns a date or time so that the time zone of the phone does not change it. Only a date-time without a known time
- * zone is shown in the zone of the phone.
- */
+/** Returns a date or time so that the zone of the phone does not change it, unless no zone is known. */
 function momentIn(text: string, { timeZone }: ValueLocale): Pick<AppleValue, 'value' | 'ignoresTimeZone'> {
   if (!text.includes('T')) {
     const isTime = text.includes(':')

@@ -55,10 +55,7 @@ export function flightOf(definition: FlightContent, passType: PassType, scope: S
   }
 }
 
-/**
- * Returns the semantic tags that a boarding pass by air lacks and that Google requires for a flight.
- * @param scope sample values; a variable without a value is assumed to be valid
- */
+/** Returns the semantic tags that Google requires and a flight lacks. A variable without a value counts as valid. */
 export function missingOfFlight(definition: FlightContent, passType: PassType, scope: Scope): string[] {
   const leaves = passType === 'boardingPass' && leavesOf(definition)
   if (!leaves) return []
@@ -170,10 +167,7 @@ function sharedNames(trip: TripFacts | undefined): string[] {
 
 const OFFSET = /(?:Z|[+-]\d\d:?\d\d)$/
 
-/**
- * Returns the local time at the airport: in the zone of the airport, else with the offset of the text, else in the zone
- * of the definition. Returns `undefined` if none is known.
- */
+/** Returns the local time at the airport: in its zone, with the offset of the text, or in the definition's zone. */
 export function localTime(
   text: string | undefined,
   airportZone: string | undefined,
@@ -194,9 +188,7 @@ export interface SemanticTags {
   within(name: string): SemanticTags
 }
 
-/**
- * Reads the semantic tags of a pass. @param overrides the Apple keys of a definition, with their placeholders filled
- */
+/** Reads the semantic tags of a pass from the filled Apple keys of its definition. */
 export function semanticTags(overrides: Record<string, unknown>): SemanticTags {
   return tagsOf(overrides.semantics)
 }

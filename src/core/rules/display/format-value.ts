@@ -52,10 +52,7 @@ export function currencies(): readonly string[] {
   return knownCurrencies
 }
 
-/**
- * Formats a value for readers of a language, the same for wallets, pages, and terminals. Returns a value that is not of
- * its kind unchanged. Numbers keep all their digits, no matter how many.
- */
+/** Formats a value for readers of a language, with all digits of numbers. A value not of its kind stays unchanged. */
 export function formatValue(value: string, type: ValueType, ofCard: ValueLocale): string {
   const locale = localeOfValue(type, ofCard)
   const { as = 'text', currency = '', style = 'short' } = type

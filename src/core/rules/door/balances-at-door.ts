@@ -23,10 +23,7 @@ export interface UsesAtDoor {
   unsent: number
 }
 
-/**
- * Returns the balances of a listed pass. A door can always add, because an addition is never denied. The door can debit
- * at most the offline allowance before its scans are uploaded, because other doors can debit the same pass.
- */
+/** Returns the balances of a listed pass. Until its upload, a door can debit at most the offline allowance. */
 export function balancesAtDoor(
   { balances = [] }: Pick<SnapshotItem, 'balances'>,
   { sinceList, unsent }: UsesAtDoor,

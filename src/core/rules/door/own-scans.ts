@@ -45,10 +45,7 @@ export interface ListedScan {
 
 /** A scan of this door, which the list may not contain yet. */
 export interface OwnScan extends ListedScan {
-  /**
-   * The time when the server recorded the scan. `undefined` until the scan is uploaded, and `null` if the server
-   * permanently rejected it.
-   */
+  /** The time when the server recorded the scan; `undefined` before the upload, `null` after a rejection. */
   recordedAt: string | null | undefined
   /** Set if the scan was a movement in a zone. Exits and re-entries debit no use. */
   movement?: OwnMovement | undefined
@@ -79,10 +76,7 @@ export function ownScanOf(decision: OfflineDecision, recordedAt: string | null |
   }
 }
 
-/**
- * The period before the generation of a list from which the list can lack scans, in milliseconds, because the list is
- * read page by page while scans continue.
- */
+/** A list can lack scans from this many milliseconds before its generation: it is read while scans continue. */
 const OVERLAP_MS = 5_000
 
 /** Whether a list contains a scan recorded at that time. A rejected scan is in no list and counts as listed. */
@@ -119,10 +113,7 @@ export function countUnsentUses(own: readonly OwnScan[], reversed: readonly Reve
   return Math.max(0, own.filter(isUnsent).length - reversed.filter(isUnsent).length)
 }
 
-/**
- * Merges the scans of the list with newer scans. A listed and a newer scan with the same time are the same scan. Scans
- * are counted per time, because many scans with a validity date have the same time.
- */
+/** Merges listed scans with newer ones. A listed and a newer scan with the same time count as one. */
 function merged(listed: readonly ListedScan[], since: readonly ListedScan[]): ListedScan[] {
   const both = countByMoment(listed)
   const unknown = since.filter((scan) => {

@@ -4,10 +4,7 @@ import { isFull } from '../zones/capacity.ts'
 import type { Direction, Movement, PresenceFacts } from '../zones/presence.ts'
 import type { ListedScan, OwnMovement, OwnScan, ReversedScan } from './own-scans.ts'
 
-/**
- * A zone as a door knows it: `inside` is the number in the last list or response, plus the movements of the door since
- * then.
- */
+/** A zone with the number `inside` of the last list or response, plus the door's movements since then. */
 export type ZoneAtDoor = Pick<Zone, 'id' | 'capacity' | 'whenFull' | 'inside' | 'resetAt'>
 
 /** A change of the number inside that a door makes: an accepted movement, its reversal, or a count without a scan. */

@@ -62,10 +62,7 @@ function followingByCalendar(startedAt: number, unit: BucketUnit, zone: string):
   }
 }
 
-/**
- * Returns the greatest common divisor of the bucket lengths, in milliseconds: the longest step that never overlaps two
- * buckets. Returns 0 for a single start.
- */
+/** Returns the longest step that overlaps no two buckets, in milliseconds. Returns 0 for a single start. */
 export function commonStep(starts: readonly number[]): number {
   return starts.reduce((step, start) => greatestCommonDivisor(start - starts[0]!, step), 0)
 }

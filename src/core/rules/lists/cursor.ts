@@ -26,10 +26,7 @@ const FINGERPRINT_BYTES = 9
 const HEAD_BYTES = 39
 const NUMBER_BYTES = 8
 
-/**
- * The maximum size of a key in a cursor, in bytes. With such a key, a sealed cursor has at most 504 characters. The API
- * accepts 512 characters.
- */
+/** The maximum size of a key, in bytes: a sealed cursor has at most 504 characters, and the API accepts 512. */
 export const MAX_KEY_BYTES = 320
 
 /** The maximum number of characters with which any text fits into a cursor. */
@@ -75,9 +72,7 @@ export function isCut(key: Cursor['key']): key is string {
 const TAG_BYTES = 18
 const TAG_LENGTH = 24
 
-/**
- * Seals a cursor for one scope (such as a workspace and a list), so that clients cannot forge it. Adds 24 characters.
- */
+/** Seals a cursor for one scope, such as a workspace and a list. Adds 24 characters. */
 export function sealCursor(cursor: string, scope: readonly string[], key: Uint8Array): string {
   return tagOf(cursor, scope, key).toString('base64url') + cursor
 }

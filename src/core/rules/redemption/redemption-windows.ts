@@ -24,10 +24,7 @@ export interface Window extends Range {
 /** The largest time that a Date can represent, for a window without a start or an end. */
 const FOREVER = 8_640_000_000_000_000
 
-/**
- * The windows of policies. They are cached, because an evaluation needs them several times, and a replay evaluates one
- * policy often.
- */
+/** The windows of policies, cached because a replay evaluates one policy often. */
 const knownWindows = new WeakMap<RedemptionPolicy, readonly Window[]>()
 
 export function windowsOf(policy: RedemptionPolicy | null): readonly Window[] {
@@ -93,9 +90,7 @@ export function luxonZone(zone: DateTime['zone'] | string): DateTime['zone'] | s
   return typeof zone === 'string' ? oneSpelling(zone) : zone
 }
 
-/**
- * Returns the date (YYYY-MM-DD) of an expiry in the policy's zone. This is the last validity date on which the pass is valid.
- */
+/** Returns the last validity date (YYYY-MM-DD), that of the expiry in the policy's zone. */
 export function expiryDate(expiresAt: Date, policy: RedemptionPolicy | null): string {
   return DateTime.fromJSDate(expiresAt, { zone: luxonZone(zoneOf(policy)) }).toISODate()!
 }
@@ -103,10 +98,7 @@ export function expiryDate(expiresAt: Date, policy: RedemptionPolicy | null): st
 export interface Placement {
   /** The time of the scan in the ledger (`scannedAt`). */
   at: Date
-  /**
-   * The time that determines activation and period. This is `at`, or with a validity date the start of the selected
-   * window or date, because the time of day does not affect the decision in that case.
-   */
+  /** The time that determines activation and period: `at`, or the start of the window or date that was selected. */
   asOf: Date
   /** The window that a validity date selects. */
   selected?: Window
@@ -133,10 +125,7 @@ export function placesInTime(
   return [{ at: onDate(validityDate, realTime, zone), asOf: storable(midnight) }]
 }
 
-/**
- * Returns the time within a window. Computes with the fixed offset of its start, because a date can have hundreds of windows,
- * and time zones are slow to compute.
- */
+/** Returns the time in a window, with the offset of its start, because time zones are slow for hundreds of windows. */
 function placeInWindow(selected: Window, realTime: Date, validityDate: string): Placement {
   const offset = Date.parse(selected.start!.replace(/(z|[+-][\d:]+)$/i, 'Z')) - selected.from
   const local = realTime.getTime() + offset
@@ -163,10 +152,7 @@ export function periodOf({ unit, timezone }: NonNullable<RedemptionPolicy['perPe
   return { from: start.toMillis(), to: firstInstant(start.plus({ [unit]: 1 }).startOf(unit)).toMillis() }
 }
 
-/**
- * Returns the first instant of a local time. If clocks go back across midnight, midnight occurs twice, and the day starts at
- * the first one.
- */
+/** Returns the first instant of a local time. If clocks go back across midnight, midnight occurs twice. */
 function firstInstant(local: DateTime): DateTime {
   return local.getPossibleOffsets().reduce((first, other) => (other < first ? other : first))
 }

@@ -44,10 +44,7 @@ export interface ReplayRequest {
   expiresAt: Date | null
 }
 
-/**
- * The reasons that do not depend on the policy. `expired` and `revoked` do not depend on it either, unless the recorded policy
- * caused them.
- */
+/** The reasons that depend on no policy, as do `expired` and `revoked` unless the recorded policy caused them. */
 const FIXED: LedgerReason[] = ['no_match', 'multiple_matches', 'wrong_project', 'unverifiable', 'not_active']
 
 /**
@@ -129,10 +126,7 @@ class Side {
   }
 }
 
-/**
- * Whether the scan time of the ledger is in the selected window. If not, the replay selected another window for the validity
- * date.
- */
+/** Whether the scan time of the ledger is in the selected window, which the replay might have changed. */
 function isPlacedAlike({ scannedAt }: LedgerEntry, attempt: ScanDecision['attempt']): boolean {
   return !attempt?.selected || contains(attempt.selected, scannedAt)
 }

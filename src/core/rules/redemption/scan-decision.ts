@@ -43,10 +43,7 @@ export interface ScanDecision {
   at: Date
   /** `null` if no single pass matches. */
   attempt: PlacedAttempt | null
-  /**
-   * The debit to store if the server or a device accepted the attempt. `null` if no single pass matches, and for exits and
-   * re-entries, which debit no use.
-   */
+  /** The debit to store if the attempt is accepted; `null` without a single pass, and for exits and re-entries. */
   debit: RedemptionDebit | null
   /** The decision of the zone; `null` for a scan without a zone, or without a single match. */
   presence: PresenceDecision | 'full' | null
@@ -114,10 +111,7 @@ export function decidingUse(decision: ScanDecision, { found }: ScanFacts): Date 
   return attempt && found && firstUseAt(reasonCode, attempt, found.history)
 }
 
-/**
- * Returns the time of the first use that counted toward the rejection: in the scan context, of the pass, in the period, or in
- * the windows.
- */
+/** Returns the time of the first use that counted toward the rejection. */
 export function firstUseAt(code: ScanReasonCode, attempt: PlacedAttempt, history: RedemptionHistory): Date | null {
   const { policy, windows, period, areWindowsContexts } = attempt
   if (code === 'already_scanned' && !areWindowsContexts) return history.contextFirstAt

@@ -1,7 +1,4 @@
-/**
- * IANA names that `Intl.supportedValuesOf` omits because it lists another name of the same zone. Different releases
- * omit different names.
- */
+/** IANA names that `Intl.supportedValuesOf` omits for another name of the same zone, depending on the release. */
 const OTHER_NAMES = `
 Africa/Asmara Africa/Timbuktu America/Argentina/Buenos_Aires America/Argentina/Catamarca
 America/Argentina/ComodRivadavia America/Argentina/Cordoba America/Argentina/Jujuy America/Argentina/Mendoza
@@ -25,10 +22,7 @@ Navajo PRC PST8PDT Pacific/Chuuk Pacific/Johnston Pacific/Kanton Pacific/Pohnpei
 Portugal ROC ROK Singapore Turkey UCT US/Alaska US/Aleutian US/Arizona US/Central US/East-Indiana US/Eastern
 US/Hawaii US/Indiana-Starke US/Michigan US/Mountain US/Pacific US/Samoa UTC Universal W-SU WET Zulu`
 
-/**
- * The zones that were found valid, in canonical spelling. They are cached, because creating a format of `Intl` takes as long as
- * rendering a whole card.
- */
+/** The valid zones in canonical spelling, cached because a format of `Intl` takes as long to create as a card. */
 const found = new Set<string>()
 
 /** Whether a name is an IANA time zone, UTC, or GMT. Case does not matter. */
@@ -45,10 +39,7 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/**
- * Returns the canonical spelling of a zone for luxon. Luxon keeps about 35 KiB for each spelling of a zone, and there
- * are millions of spellings (decisions/0003).
- */
+/** Returns the canonical spelling of a zone. Luxon keeps about 35 KiB for each spelling (decisions/0003). */
 export function oneSpelling(zone: string): string {
   return zone.toLowerCase()
 }

@@ -74,10 +74,7 @@ export function announcementOf(before: Pick<Card, 'fields'>, after: Pick<Card, '
 const NUMBER_MARK = '\u2060'
 const DIGITS = ['\u200b', '\u200c'] as const
 
-/**
- * Returns the text of the n-th message with an invisible suffix that differs for each n, because a phone announces only changed
- * values.
- */
+/** Returns the text of the n-th message with an invisible suffix, because a phone announces only changed values. */
 export function distinctText(text: string, n: number): string {
   return text + NUMBER_MARK + [...n.toString(2)].map((digit) => DIGITS[Number(digit)]).join('')
 }

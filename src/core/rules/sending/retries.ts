@@ -1,17 +1,11 @@
 import type { DeliveryStatus, Envelope } from '../../contract/deliveries.ts'
 
-/**
- * The retry table of deliveries, and the state of a delivery after each attempt. The table is documented, because customers
- * rely on it.
- */
+/** The documented retry table of deliveries, and the state of a delivery after each attempt. */
 
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 
-/**
- * The seconds between a failed automatic attempt and the next one. If the attempt after the last delay fails, the delivery is
- * FAILED.
- */
+/** The seconds until the next automatic attempt. If the attempt after the last delay fails, the delivery is FAILED. */
 export const RETRY_SECONDS = [
   5,
   5 * MINUTE,
@@ -97,9 +91,7 @@ export function redelivered(current: DeliveryProgress, at: Date): DeliveryProgre
   }
 }
 
-/**
- * Returns the time of the next automatic attempt after the given number of attempts, or `null` if there are no more.
- */
+/** Returns the time of the next automatic attempt, or `null` if there are no more. */
 export function nextAttemptAt(scheduledAttempts: number, at: Date, jitter: number): Date | null {
   const seconds = RETRY_SECONDS[scheduledAttempts - 1]
   return seconds === undefined ? null : new Date(at.getTime() + Math.round(seconds * (1 + JITTER * jitter) * 1000))

@@ -11,10 +11,7 @@ export interface ClassClaim {
   values: Record<string, string>
 }
 
-/**
- * Returns the class of a pass, or `undefined` if all passes of the version share one. A class belongs to one issuer
- * (`null`: the server's default issuer) and never contains passes of another issuer.
- */
+/** Returns the class of a pass; `undefined` if its version has one for all. A class belongs to one issuer. */
 export function claimClass(
   definition: Definition,
   passType: PassType,
@@ -85,10 +82,7 @@ function isShared(name: string): boolean {
   return name === 'template.name' || name === 'project.name'
 }
 
-/**
- * Checks the texts of a class, which all of its holders see. A text can contain a value of a single holder only if the
- * class key contains this value.
- */
+/** Checks texts of a class: they can contain a value of a single holder only if the class key contains it. */
 export function* checkClassTexts({ google, event }: Definition): Generator<Issue> {
   const { classKey } = google ?? {}
   const keyNames = classKey === undefined ? [] : placeholdersIn(classKey)

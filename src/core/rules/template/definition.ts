@@ -236,10 +236,7 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
   }
 }
 
-/**
- * Rejects placeholders of balances in parts of a pass that must not change with each entry: its code, expiry, policy, group,
- * and the parts that it shares with other passes.
- */
+/** Rejects placeholders of balances where a pass must not change with each entry, such as its code or expiry. */
 function* checkBalancePlaces({ balances = {}, ...definition }: Definition): Generator<Issue> {
   const { design, expiresAt, redemption, group, event, trip, nfc, google } = definition
   const fixed = {

@@ -73,10 +73,7 @@ export function resolvePolicies(definition: Definition, facts: PassFacts): Resol
   return { expiresAt: expiresAt.value, redemption: redemption.value, hasBalances }
 }
 
-/**
- * Moves an issue from the definition to the variable that caused it, because a request contains only variables. Does
- * not move an issue with several causes.
- */
+/** Moves an issue to the variable that is its only cause, because a request contains only variables. */
 function atVariable(issue: Issue, definition: Definition): Issue {
   const text = issue.path.reduce<unknown>(
     (part, key) => (part as Record<string, unknown> | undefined)?.[key],
@@ -138,10 +135,7 @@ function checkWindows({ windows = [] }: RedemptionPolicy): Issue[] {
 
 const TEXT_LEAVES = new Set(['start', 'end', 'timezone'])
 
-/**
- * Fills every leaf. A lone placeholder in place of a number becomes that number. A placeholder without a value is
- * rejected, because omitting a limit would admit everyone.
- */
+/** Fills every leaf, and a lone placeholder as a number. Rejects missing values, which would remove a limit. */
 function fillLeaves(value: unknown, path: (string | number)[], scope: Scope, issues: Issue[]): unknown {
   if (typeof value === 'string') {
     const text = fill(value, scope)

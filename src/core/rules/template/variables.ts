@@ -80,10 +80,7 @@ export function compileVariables(definition: VariableRules): CheckVariables {
   }
 }
 
-/**
- * Returns the issue of variables that exceed 64 KiB of JSON. Run this check before anything that takes longer for more
- * variables.
- */
+/** Returns the issue of variables that exceed 64 KiB of JSON. Run it before slower checks. */
 export function checkVariablesSize(variables: Variables): Issue[] {
   if (Buffer.byteLength(JSON.stringify(variables)) <= MAX_VARIABLES_BYTES) return []
   return [{ path: ['variables'], message: `Must have at most ${MAX_VARIABLES_BYTES / 1024} KiB as JSON` }]

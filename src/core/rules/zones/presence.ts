@@ -21,10 +21,7 @@ export interface MovementUse {
   debitedWindow: string | null
 }
 
-/**
- * The facts about a pass in a zone at the time of an attempt. They cover the time between the last reset before the attempt
- * and the next reset after it.
- */
+/** The facts about a pass in a zone between the resets before and after an attempt. */
 export interface PresenceFacts {
   direction: Direction
   /** The last movement at or before the attempt. */
