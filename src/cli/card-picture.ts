@@ -9,7 +9,6 @@ import { details, pad, printable, textWidth, wrapText } from './command/output.t
 export type CardJson = Omit<Card, 'expiresAt'> & { expiresAt: string | null }
 
 export interface PictureOptions {
-  /** The width of the terminal; `undefined` without a limit. */
   width: number | undefined
   /** The color depth of the terminal; card colors are approximated. */
   colorDepth: ColorDepth
@@ -108,7 +107,6 @@ function symbolStyle(depth: ColorDepth): string {
 /** The color depth of a terminal in bits; 1 is no color. */
 export type ColorDepth = 1 | 8 | 24
 
-/** Draws the lines of a card on its background; without color, in a frame. */
 function paint(lines: readonly Line[], colors: Card['colors'], depth: ColorDepth): string[] {
   if (depth === 1) return frame(lines)
   const { background, foreground, label } = cardColors(colors)
@@ -246,7 +244,6 @@ type Line = { text: string; style: Style }[]
 const GAP = 2
 const NARROWEST_COLUMN = 12
 
-/** Lays out fields side by side, each a label over its value, in as many rows as needed. */
 function fieldLines(fields: readonly CardField[], width: number, value: Style = 'value'): Line[] {
   const shown = fields.filter((field) => `${field.label}${field.value}`.trim() !== '')
   const perRow = Math.max(1, Math.floor((width + GAP) / (NARROWEST_COLUMN + GAP)))

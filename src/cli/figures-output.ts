@@ -17,7 +17,6 @@ export interface Canvas {
   width?: number | undefined
 }
 
-/** A figure: its name and its value in each bucket. */
 type Series = [name: string, values: number[]]
 
 /** Returns all figures in the order of the API. For scans, only the reasons that occur. */
@@ -131,7 +130,6 @@ function sum(values: number[]): number {
 
 const BESIDE_OCCUPANCY = 54
 
-/** Formats the occupancy of a zone in the requested time zone. The bars show the number inside. */
 export function showOccupancy({ items }: ZoneOccupancy, zone: string, width = Number.POSITIVE_INFINITY): string {
   const most = Math.max(1, ...items.map(({ inside }) => inside))
   const longest = Math.max(0, Math.min(LONGEST_BAR, width - BESIDE_OCCUPANCY))
@@ -146,7 +144,6 @@ export function showOccupancy({ items }: ZoneOccupancy, zone: string, width = Nu
 
 const BESIDE_SCANS = 46
 
-/** Formats attempts over time in the requested zone. Each bucket has a bar, scaled to the maximum. */
 export function showByTime({ items }: ScanStatsByTime, zone: string, width = Number.POSITIVE_INFINITY): string {
   const most = Math.max(1, ...items.map(({ totalScans }) => totalScans))
   const longest = Math.max(0, Math.min(LONGEST_BAR, width - BESIDE_SCANS))

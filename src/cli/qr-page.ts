@@ -7,7 +7,6 @@ import { symbolModules } from './card-picture.ts'
 import { UsageError } from './command/cli-error.ts'
 import { localZone } from './command/output.ts'
 
-/** A text of a page, and the size of its font in points. */
 interface Text {
   text: string
   size: number
@@ -16,7 +15,6 @@ interface Text {
   gap?: number
 }
 
-/** An A4 page with a QR code between texts. */
 interface QrPage {
   url: string
   above: Text[]

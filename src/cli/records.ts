@@ -103,7 +103,6 @@ export interface ExplanationOptions {
   width?: number | undefined
 }
 
-/** Formats whether a pass would be accepted, and each check with a sign and the facts that it used. */
 export function showExplanation(explanation: RedemptionExplanation, { color, width }: ExplanationOptions): string {
   const { result, reasonCode, message, checks } = explanation
   const isAccepted = result === 'accepted'
@@ -262,7 +261,6 @@ export function showStatsByGate({ items }: ScanStatsByGate, width: number | unde
   return table(items, gateColumns, { width })
 }
 
-/** Formats the changes under another policy, by reason and then by gate. */
 export function showReplay(
   { scans, changed, byReason, byGate }: PolicyReplayResult,
   width: number | undefined,

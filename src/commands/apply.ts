@@ -119,7 +119,6 @@ const actions: Record<Action, { sign: string; counted: string }> = {
   operator: { sign: '! for an operator:', counted: 'for an operator' },
 }
 
-/** Formats the planned actions with their differences. Objects that are up to date are only counted. */
 function showPlan(steps: readonly Step[]): string {
   const lines = steps
     .filter(({ action }) => action !== 'unchanged')

@@ -178,7 +178,6 @@ interface PipeOptions extends Omit<DoorOptions, 'onOutcome' | 'onChange' | 'same
 interface PipeSummary {
   /** The number of offline decisions that are not uploaded yet. */
   pending: number
-  /** The number of scans that were not evaluated. */
   failed: number
 }
 

@@ -3,7 +3,6 @@ import { directionOfLanguage, nearestLanguage } from '../core/rules/display/lang
 import { type DeskWords, deskTexts } from '../locales/desk-texts.ts'
 import { type SpokenLanguage, spokenLanguages } from '../locales/languages.ts'
 
-/** The language of the page, with its texts and formats. */
 export interface DeskLanguage {
   tag: SpokenLanguage
   direction: 'ltr' | 'rtl'

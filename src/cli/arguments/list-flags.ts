@@ -73,7 +73,6 @@ export function outFlag(what: string, options: Partial<ReturnType<typeof formerl
   })
 }
 
-/** Creates a flag for the language of a preview. */
 export function languageFlag(options: { exclusive?: string[] } = {}) {
   return Flags.string({
     ...options,

@@ -275,7 +275,6 @@ export function showFirst({ counts, first, failures }: BulkSummary, outcomes: re
     .join('\n')
 }
 
-/** Formats the first failing rows, and how to get all of them. */
 export function showErrors({ errors, failing, failures }: BulkSummary): string {
   const lines = errors.map(lineOf)
   if (failing > errors.length) {

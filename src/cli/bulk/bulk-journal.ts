@@ -14,7 +14,6 @@ const FORMAT = 2
 /** The identity of a run. A journal can be resumed only by a run with the same identity. */
 const JournalHead = z.object({
   format: z.literal(FORMAT),
-  /** The input, if it is a file. */
   file: z.object({ bytes: z.number(), modified: z.number(), start: z.string() }).optional(),
   server: z.string(),
   workspaceId: z.string(),
@@ -114,7 +113,6 @@ export function openJournal<Entry extends { rows: number; complete?: boolean }>(
   })
 }
 
-/** Opens the journal of a run over a file. */
 export function openFileJournal(
   path: string,
   head: JournalHead,

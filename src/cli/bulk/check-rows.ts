@@ -55,7 +55,6 @@ export async function* checkRows<Item extends { externalPassId: string }>(
   }
 }
 
-/** A column by name and index, from 0. */
 export interface HeaderColumn {
   name: string
   index: number
@@ -117,7 +116,6 @@ export interface OwnColumn {
 interface HeaderOptions<P> {
   /** Whether columns that the command does not read are ignored. By default, they are variables. */
   ignoresOthers?: true
-  /** The variables of the template; `undefined` without one. */
   declared?: readonly string[] | undefined
   errorColumn?: string
   problemsOf?: (columns: P) => string[]

@@ -43,7 +43,6 @@ export interface Outcome<Name extends string = string> {
   within?: Name
 }
 
-/** The outcome of a row that failed; every action has it. */
 export const FAILED: Outcome<'failed'> = { name: 'failed', title: 'Failed' }
 
 export interface Columns {

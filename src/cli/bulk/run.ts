@@ -15,7 +15,6 @@ export interface BulkRun<Item> {
   rows: AsyncIterable<CheckedRow<Item>>
   columns: Columns
   resultColumns: readonly string[]
-  /** Returns a result for each item, in order. */
   send: (items: Item[]) => Promise<RowResult[]>
   batchesInFlight: number
   /** `undefined` if the input cannot be read twice. */

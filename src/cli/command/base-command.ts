@@ -22,13 +22,11 @@ export abstract class BaseCommand extends Command {
     process.stderr.write(`${message}\n`)
   }
 
-  /** Writes a list according to its flags and resolves to the value that `--json` prints. */
   protected async showList<T>(list: Omit<ShownList<T>, keyof Output>): Promise<Page<T> | undefined> {
     const { showList } = await import('../list/show-list.ts')
     return showList({ ...list, ...this.#output })
   }
 
-  /** Like `showList`, for a list that is read by page. */
   protected async showPages<T, Shown = T>(list: Omit<PagedList<T, Shown>, keyof Output>) {
     const { showPages } = await import('../list/show-list.ts')
     return showPages({ ...list, ...this.#output })

@@ -2,7 +2,6 @@ import { createReadStream, type ReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 
 export interface CliErrorOptions {
-  /** A short name for scripts, included in the JSON output. */
   code?: string
   /** 1 (failure) by default. */
   exitCode?: number

@@ -14,7 +14,6 @@ import { UsageError } from './cli-error.ts'
 import { describeFailure, type Failure } from './failure.ts'
 import { canAsk } from './prompt.ts'
 
-/** Base class of commands that call a server. */
 export abstract class ClientCommand extends BaseCommand {
   static override baseFlags = {
     ...BaseCommand.baseFlags,

@@ -14,7 +14,6 @@ import type { Connection } from '../settings/settings.ts'
 import { CliError } from './cli-error.ts'
 import { inWords, printable } from './output.ts'
 
-/** An error prepared for output: as lines for people, as JSON for scripts. */
 export interface Failure {
   code: string
   message: string
@@ -28,7 +27,6 @@ export interface Failure {
 export interface FailureContext {
   connection?: Connection | undefined
   flags?: readonly string[]
-  /** The words of the command line. */
   argv?: readonly string[]
 }
 
@@ -169,7 +167,6 @@ function isSystemError(error: unknown): error is Error & { code: string; path?: 
   return error instanceof Error && 'syscall' in error && 'code' in error && typeof error.code === 'string'
 }
 
-/** Returns the system's message, or a clearer one for common file errors. */
 function systemMessage({ code, path, message }: { code: string; path?: string; message: string }): string {
   if (code === 'ENOENT') {
     const folder = path && dirname(path)

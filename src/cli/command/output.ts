@@ -93,7 +93,6 @@ export function clockTime(at: Date | string): string {
   return new Date(at).toLocaleTimeString('en-GB')
 }
 
-/** Returns the local IANA time zone. */
 export function localZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone
 }

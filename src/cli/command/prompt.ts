@@ -5,11 +5,9 @@ import { isPipe } from '../../files/private-file.ts'
 import { CliError, InterruptedError, UsageError } from './cli-error.ts'
 
 export interface PromptOptions {
-  /** The value of `--no-input`: never ask. */
   noInput: boolean
 }
 
-/** Returns whether stdin is a terminal and prompts are allowed. */
 export function canAsk({ noInput }: PromptOptions): boolean {
   return !noInput && process.stdin.isTTY === true && process.stderr.isTTY === true
 }
@@ -39,7 +37,6 @@ export async function askSecret(question: string): Promise<string> {
   return answer
 }
 
-/** Reads stdin to its end and trims it. */
 export async function readStdin(): Promise<string> {
   return (await readStdinBytes()).toString('utf8').trim()
 }

@@ -29,16 +29,12 @@ export interface DoorState {
    * decision for the result of the scan.
    */
   decision: Outcome | null
-  /** Whether the current scan takes so long that the screen shows it as pending. */
   isSlow: boolean
   counters: Counters
   /** The number of scans that are not evaluated yet, including the current one. */
   waiting: number
-  /** The payloads of the scans that are not evaluated yet, oldest first. */
   unevaluated: readonly string[]
-  /** The number of decisions that are not uploaded yet. */
   pending: number
-  /** The number of decisions that the server disagreed with. */
   conflicts: number
   notice: string | null
 }
@@ -53,11 +49,8 @@ export interface DoorOptions extends ConsoleEnvironment {
 /** The door of the console; see `createDoor`. Never throws: errors become outcomes or notices. */
 export interface Door {
   readonly state: DoorState
-  /** Scans a payload and resolves to the outcome, which `onOutcome` also receives. */
   scan(payload: string): Promise<Outcome>
-  /** Scans a pass that was chosen manually. */
   admit(passId: string): Promise<Outcome>
-  /** Sets overrides for the next scan and later ones. */
   arm(overrides: Partial<Overrides>): void
   /** Switches the direction of the next scans. Does nothing without a zone. */
   turn(): void
@@ -268,7 +261,6 @@ export function opposite(direction: Direction): Direction {
   return direction === 'in' ? 'out' : 'in'
 }
 
-/** Recent scans and counters of this console since it started. */
 export interface Counters {
   /** Newest first. */
   last: Outcome[]
@@ -300,7 +292,6 @@ export function count(counters: Counters, outcome: Outcome, at: number): Counter
   }
 }
 
-/** Returns the counters, with what the engine has learned in the meantime about the listed scans. */
 function amend(counters: Counters, known: readonly Outcome[]): Counters {
   const byReference = new Map(known.map((outcome) => [outcome.externalRef, outcome]))
   return {
@@ -312,7 +303,6 @@ function amend(counters: Counters, known: readonly Outcome[]): Counters {
   }
 }
 
-/** Returns the number of decisions in the minute before a time. */
 export function rate(counters: Counters, at: number): number {
   return recentAt(counters, at).length
 }

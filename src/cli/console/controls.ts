@@ -7,7 +7,6 @@ import { badgeWords } from './outcome.ts'
 import type { Panel } from './panel-lines.ts'
 
 export interface Controls {
-  /** The panel that is open over the decision; `null` for none. */
   readonly panel: Panel
   readonly isLocked: boolean
   handle(input: Input): void

@@ -36,7 +36,6 @@ export interface DecisionSize {
   height: number
 }
 
-/** Returns the upper part of the screen: the newest decision, or the state of waiting. */
 export function decisionLines(
   { decision, isSlow }: Pick<DoorState, 'decision' | 'isSlow'>,
   size: DecisionSize,
@@ -85,7 +84,6 @@ interface TextLine {
   isStrong?: boolean
 }
 
-/** Returns the badge and name, the template's instructions, and the message. */
 function partsOf(decision: Outcome, room: Room): Record<'top' | 'door' | 'message', TextLine[]> {
   const badge = badgeOf(decision)
   const badgeText = badgeWords[badge.word]

@@ -17,10 +17,8 @@ import { isProcessRunning } from '../command/own-program.ts'
 import { openSqliteTables, withFileLock } from './offline/sqlite-tables.ts'
 import { rejectionText } from './outcome.ts'
 
-/** The server, the files, and the station of a console. */
 export interface ConsoleEnvironment {
   client: Client
-  /** The folder of the door's database. */
   folder: string
   /** The project, device, and gate that each scan reports. */
   station: Station

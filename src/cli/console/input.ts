@@ -1,7 +1,6 @@
 /** Input from the terminal: a line that ended with Enter, or a non-text key. */
 export type Input = { kind: 'line'; text: string; isTyped: boolean } | { kind: 'key'; key: Key }
 
-/** Extracts keys and lines from the input of a terminal in raw mode; see `createInputReader`. */
 export interface InputReader {
   /**
    * Reads input in chunks of any size. `at` is in milliseconds, on a clock that counts only the time spent waiting
@@ -201,13 +200,10 @@ const sequences: Readonly<Record<string, Key>> = {
   OB: 'down',
 }
 
-/** The escape sequence at the start of a text. */
 type Sequence =
   /** A complete sequence with its length, including ESC. `key` is `undefined` if the console does not handle it. */
   | { state: 'complete'; length: number; key: Key | undefined }
-  /** An incomplete sequence. */
   | { state: 'partial' }
-  /** An invalid sequence with its length, including ESC. */
   | { state: 'broken'; length: number }
   /** An ESC followed by ordinary text: the Escape key. */
   | { state: 'bare' }

@@ -4,7 +4,6 @@ import type { Direction } from '../../core/rules/zones/presence.ts'
 import { clockTime, cut, pad, printable, textWidth } from '../command/output.ts'
 import { badgeWords } from './outcome.ts'
 
-/** A piece of a line in one style. */
 export interface Span {
   text: string
   color?: 'black' | 'white' | 'green' | 'red' | 'yellow' | 'cyan'
@@ -18,7 +17,6 @@ export type Line = Span[]
 /** The style of text; by default that of the terminal. */
 export type Style = Omit<Span, 'text'>
 
-/** Returns a line in one style over the full width. */
 export function filled(text: string, width: number, style: Style = {}): Line {
   return [{ text: pad(cut(text, width), width), ...style }]
 }
@@ -34,7 +32,6 @@ export function joined(parts: readonly (string | null)[], width: number): string
   return text
 }
 
-/** Pads or truncates to exactly that many lines. */
 export function toHeight(lines: readonly Line[], height: number): Line[] {
   return Array.from({ length: Math.max(0, height) }, (_, index) => lines[index] ?? [{ text: ' ' }])
 }
@@ -53,7 +50,6 @@ const WORD_WIDTH = 13
 /** The width below which optional parts are omitted. */
 export const NARROW = 64
 
-/** Formats recent scans, newest first: time, result, name, and upload state. */
 export function historyLines(last: readonly Outcome[], width: number): Line[] {
   return last.map((outcome) => {
     const { tone, sign, word } = badgeOf(outcome)

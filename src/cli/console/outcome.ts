@@ -11,7 +11,6 @@ export function failureMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Returns the text of a request that the server rejected. */
 export function rejectionText({ status, message }: { status: number; message: string }): string {
   if (status === 401) return TOKEN_ENDED
   if (status === 403) return `The access token lacks the permission. (${message})`
@@ -26,7 +25,6 @@ export function listRejectionText({ listRejection, problems }: EngineState): str
   return problems.some(({ code }) => code === 'offline_disabled') ? 'this workspace forbids it' : listRejection
 }
 
-/** Returns the outcome of a decision, with the texts of the console. */
 export function outcomeOf(decision: Decision, state: EngineState): Outcome {
   const { failure, isUndone, isPending, ...outcome } = decision
   const isFull = state.problems.some(({ code }) => code === 'storage_full')

@@ -26,7 +26,6 @@ export type Panel =
   /** Payloads that are not evaluated yet, which must be scanned again if the operator quits. */
   | { kind: 'quit'; unevaluated: readonly string[] }
 
-/** Returns the lines of a panel, which replaces the recent scans. */
 export function panelLines(
   panel: NonNullable<Panel>,
   typed: string,

@@ -10,7 +10,6 @@ import type { Bell } from './outcome.ts'
 import { type ScreenSize, screenLines, type View } from './screen-lines.ts'
 
 export interface ConsoleOptions extends Omit<DoorOptions, 'onOutcome' | 'onChange' | 'sameScanMs'> {
-  /** Shown in the first line. */
   place: Place
   /** Whether color is available; otherwise backgrounds are drawn inverse. */
   color: boolean
@@ -18,10 +17,8 @@ export interface ConsoleOptions extends Omit<DoorOptions, 'onOutcome' | 'onChang
   bell: (onProblem: (message: string) => void) => Bell
 }
 
-/** Scans that are not finished when the console ends. */
 export interface Leftover {
   unevaluated: readonly string[]
-  /** The number of decisions that are not uploaded yet. */
   pending: number
 }
 

@@ -17,7 +17,6 @@ export interface View {
   now: Date
 }
 
-/** The size of a terminal, in cells. */
 export interface ScreenSize {
   columns: number
   rows: number
@@ -122,7 +121,6 @@ function footLines(view: View, width: number): Line[] {
   ]
 }
 
-/** Returns the overrides that apply to every scan while they are set. */
 function armedLine({ door, isLocked }: View, width: number): Line {
   const { scanContextKey, validityDate } = door.overrides
   const armed = [

@@ -19,7 +19,6 @@ const View = z.object({
 })
 type View = z.output<typeof View>
 
-/** Creates an Android phone: it shows the objects that Google stores. */
 export function createGooglePhone(file: DeviceFile<GoogleDevice>): Phone {
   async function install(link: string): Promise<string> {
     const jwt = await findSaveJwt(link)
@@ -47,7 +46,6 @@ export function createGooglePhone(file: DeviceFile<GoogleDevice>): Phone {
     return { changes, problems }
   }
 
-  /** Replaces the pass if the content is newer; resolves to the visible change. */
   async function take(view: View): Promise<PassChange | undefined> {
     let change: PassChange | undefined
     await file.update((device) => {
@@ -99,7 +97,6 @@ function addPass(device: GoogleDevice, directory: string, view: View): GoogleDev
   return { ...device, passes: [...device.passes, pass] }
 }
 
-/** Returns all visible content, as text for comparison. */
 function shown({ object, class: ofClass }: Pick<GooglePass, 'object' | 'class'>): string {
   const { hasUsers: _, ...visible } = object
   return JSON.stringify([visible, ofClass])

@@ -13,7 +13,6 @@ export interface ServedPass extends PassSecret {
   passTypeIdentifier: string
 }
 
-/** The registration of a phone at a web service, for one pass type. */
 export type PassKitAccount = Omit<AppleAccount, 'directory'>
 
 interface PassKitRequest {
@@ -106,7 +105,6 @@ export async function register(account: PassKitAccount, pass: PassSecret): Promi
   return (await exchange(webServiceURL, request)).status === 201
 }
 
-/** Unregisters a pass. A pass that the service no longer has counts as unregistered. */
 export async function unregister(account: PassKitAccount, pass: PassSecret): Promise<void> {
   const { webServiceURL, passTypeIdentifier, deviceId } = account
   await exchange(webServiceURL, requestsOf(passTypeIdentifier).unregister(deviceId, pass))
@@ -122,7 +120,6 @@ export async function listChanged(account: PassKitAccount): Promise<Changed | un
   return status === 204 ? undefined : readChanged(json)
 }
 
-/** Fetches the pass unless the phone has the newest version. */
 export async function fetchPass(pass: ServedPass, lastModified: string | null): Promise<FetchResult> {
   const { webServiceURL, passTypeIdentifier, serialNumber } = pass
   const answer = await exchange(webServiceURL, requestsOf(passTypeIdentifier).fetch(pass, lastModified))

@@ -16,7 +16,6 @@ import {
   type PassChange,
 } from './phone-store.ts'
 
-/** A pass as phones show it: its card in the classic style, and a newer look. */
 interface Looks {
   card: CardJson
   /** The look of newer iPhones, and the first version of iOS that shows it. */

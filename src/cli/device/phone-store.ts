@@ -51,7 +51,6 @@ export type GooglePass = z.output<typeof GooglePass>
 /** The phone's language, a BCP 47 tag. Phones in files without a language use English. */
 const Spoken = z.string().default('en')
 
-/** The versions of iOS that a virtual iPhone can have. */
 export const iosVersions = [26, 27] as const
 export type IosVersion = (typeof iosVersions)[number]
 export const NEWEST_IOS: IosVersion = 27

@@ -3,7 +3,6 @@ import { UsageError } from '../command/cli-error.ts'
 import { describeFailure, failureJson, formatFailure, suggestCommand } from '../command/failure.ts'
 import { canColor } from '../settings/settings.ts'
 
-/** Reports an unknown command as wrong usage: a suggestion and exit code 2. */
 const commandNotFound: Hook.CommandNotFound = async function ({ id, config }) {
   const words = id.split(':')
   const known = config.commands.filter(({ hidden }) => !hidden).map((command) => command.id.replaceAll(':', ' '))

@@ -80,7 +80,6 @@ export function issueAction({ concurrency, ...options }: IssueOptions): RowActio
   }
 }
 
-/** Validates the file against the template, for both runs and dry runs. */
 async function planIssue(
   client: Client,
   header: string[],

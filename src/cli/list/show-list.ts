@@ -17,7 +17,6 @@ export interface ListStyle {
 
 export interface Output {
   json: boolean
-  /** The width of the terminal; `undefined` without a terminal. */
   width: number | undefined
   note: (message: string) => void
 }
@@ -40,7 +39,6 @@ export interface PagedList<T, Shown = T> extends Omit<ShownList<Shown>, 'pages'>
   list: (call: { query: object }, options?: { signal: AbortSignal }) => Promise<Page<T>>
   query: object
   flags: ListStyle & { limit?: number | undefined; cursor?: string | undefined; all: boolean; follow?: boolean }
-  /** Adds properties to the rows. */
   decorate?: (pages: AsyncIterable<Page<T>>) => AsyncIterable<Page<Shown>>
   /** For `--follow`: returns the time at which the server wrote a row. */
   writtenAt?: (item: T) => string

@@ -18,7 +18,6 @@ const LATE = 'No one signed in in time. Run passes login --sso again'
 const DONE = 'You are signed in. Close this page, and return to the command line.\n'
 
 export interface SignInOptions {
-  /** The address of the server. */
   url: string
   workspace?: string | undefined
   /** Shows the address that the person must open in a browser of this machine. */

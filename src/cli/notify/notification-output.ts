@@ -179,7 +179,6 @@ const EVERY_MS = 500
  */
 const PAUSE_FACTOR = 4
 
-/** Reports the progress of a broadcast on stderr until each notification is delivered or failed. */
 export async function watchBroadcast(client: Client, { projectId, id, sendAt }: Broadcast): Promise<BroadcastStats> {
   const params = { id: projectId, broadcastId: id }
   using stop = onInterrupt()

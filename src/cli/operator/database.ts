@@ -301,7 +301,6 @@ interface Check {
 
 const colors = { PASSED: 'green', FAILED: 'red', SKIPPED: 'yellow' } as const
 
-/** Formats one check per line, and below a failed check its fix. */
 function checkLines(checks: readonly Check[], { color }: { color: boolean }): string[] {
   const titles = checks.map(({ group, name }) => `${group}: ${name}`)
   const width = Math.max(...titles.map((title) => title.length))

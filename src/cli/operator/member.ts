@@ -8,7 +8,6 @@ import type { ListShape } from '../list/shape.ts'
 import { itemsCommand, localCommand, madeDatabase, type ResourceCommands } from '../resource/resource-command.ts'
 import { databaseFlags } from '../settings/server-flags.ts'
 
-/** A member, or a person with sessions, as `member list` shows them. */
 interface ListedMember {
   email: string
   roles: { role: string; projectIds: string[] | null }[]

@@ -40,7 +40,6 @@ const shownFlags = {
 const PHONE = 'Name of the phone (default: the only one).'
 const nameArgs = { name: Args.string({ description: PHONE }) }
 
-/** The commands `device …` for virtual phones. They need no access token. */
 export const commands: ResourceCommands = {
   'device:install': localCommand({
     summary: 'Install a pass on a virtual phone through its hosted link.',
@@ -182,7 +181,6 @@ function folderOf(flags: { 'data-dir'?: string | undefined }): string {
   return flags['data-dir'] ?? devicesFolder()
 }
 
-/** Returns the phone with the language and version of iOS from the flags, if they are set. */
 function shownAs(
   device: Device,
   { language = device.language, ios }: { language?: string | undefined; ios?: IosVersion | undefined },

@@ -60,7 +60,6 @@ export function callCommand<A extends Arguments, F extends FlagInputs, R>(spec: 
   return withHelp(CallCommand, spec)
 }
 
-/** A command that works on this machine or on a database, and prints the result. */
 export interface LocalSpec<A extends Arguments, F extends FlagInputs, R> extends Printed<A, F, R> {
   run(input: Input<A, F>): R | Promise<R>
 }
@@ -99,7 +98,6 @@ export function listCommand<T, A extends Arguments, F extends FlagInputs>(spec: 
   return withHelp(ListCommand, { ...spec, flags: { ...spec.flags, ...listFlags } })
 }
 
-/** A command that lists all records at once, from this machine or a database. */
 export interface ItemsSpec<T, A extends Arguments, F extends FlagInputs>
   extends Help<A, F>,
     Pick<ShownList<T>, 'shape' | 'noun' | 'empty'> {

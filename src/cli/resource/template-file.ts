@@ -13,7 +13,6 @@ import { readTemplateFile } from '../template/template-file.ts'
 import { writeTemplate } from '../template/write-files.ts'
 import { localCommand, type ResourceCommands } from './resource-command.ts'
 
-/** The commands `template …` that need no server. */
 export const commands: ResourceCommands = {
   'template:init': localCommand({
     summary: 'Create a template file.',

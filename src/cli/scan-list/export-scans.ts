@@ -197,6 +197,5 @@ export async function exportPages<T>(options: ExportOptions<T>): Promise<ExportR
   return result
 }
 
-/** A checkpoint: the number of rows, their size in bytes, and the next cursor. */
 const ExportPoint = z.object({ rows: z.int().nonnegative(), bytes: z.int().nonnegative(), cursor: z.string() })
 type ExportPoint = z.output<typeof ExportPoint>

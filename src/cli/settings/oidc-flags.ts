@@ -4,7 +4,6 @@ import { isPersonRole, personRoles } from '../../core/rules/people/person-roles.
 import { repeatable } from '../arguments/list-flags.ts'
 import { UsageError } from '../command/cli-error.ts'
 
-/** The settings for the sign-in of people. */
 export const oidcFlags = {
   'oidc-issuer': Flags.url({
     summary:

@@ -29,7 +29,6 @@ export function databasePasswordsIn(argv: readonly string[]): string[] {
   })
 }
 
-/** All settings of the server; each is a flag and a `PASSES_*` variable. */
 export const serveFlags = {
   ...databaseFlags,
   ...settings(undefined, {

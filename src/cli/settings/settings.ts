@@ -22,7 +22,6 @@ export interface ConnectionFlags {
   timeout?: string | undefined
 }
 
-/** The server, token, and timeout of a command, each with its source. */
 export interface Connection {
   url: Setting
   /** If `undefined`, `noToken` explains why. */
@@ -111,7 +110,6 @@ export function webhookSecret(flag: string | undefined, environment: Environment
   return flag || environment.PASSES_WEBHOOK_SECRET || undefined
 }
 
-/** Returns whether a stream supports color, unless the environment forbids it. */
 export function canColor(stream: ColorStream, environment: Environment = process.env): boolean {
   return colorLevel(stream, environment) > 0
 }
@@ -167,7 +165,6 @@ export function completionFolder(environment: Environment = process.env): string
   return join(baseFolder(environment, 'XDG_CACHE_HOME', '.cache'), 'passes', 'completion')
 }
 
-/** Returns the folder in which `webhook listen` of a profile records its local address. */
 export function listenersFolder(profile: string, environment: Environment = process.env): string {
   const state = baseFolder(environment, 'XDG_STATE_HOME', '.local/state')
   return join(state, 'passes', 'listeners', encodeURIComponent(profile))

@@ -270,7 +270,6 @@ function textOf(value: unknown): string {
   return printable(JSON.stringify(value))
 }
 
-/** Returns the members of an object or a list by name; `undefined` for other values. */
 function membersOf(value: unknown): Map<string, unknown> | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (!Array.isArray(value)) return new Map(Object.entries(value).filter(([, part]) => part !== undefined))

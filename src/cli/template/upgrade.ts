@@ -23,7 +23,6 @@ export interface UpgradePlan {
 /** Exclude void passes, because they never change again. */
 const changeable = passStatuses.filter((status): status is Exclude<Pass['status'], 'VOID'> => status !== 'VOID')
 
-/** Counts the passes that an upgrade would change. */
 export async function planUpgrade(
   client: Client,
   templateId: string,

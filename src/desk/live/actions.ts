@@ -10,7 +10,6 @@ import { type Grant, permissionsFor } from '../../core/rules/people/person-roles
 import type { DeskWords } from '../../locales/desk-texts.ts'
 import { type Api, ApiRejection, type HistoryEntry } from './desk-api.ts'
 
-/** An input of a dialog. */
 export interface Field {
   name: string
   label: string
@@ -27,9 +26,7 @@ export interface Field {
 /** The texts that a person entered, by the name of the field. */
 export type Values = Readonly<Record<string, string>>
 
-/** The result of an action. */
 export interface Outcome {
-  /** A link to copy. */
   link?: string
   /** Restores the previous state. */
   undo?: () => Promise<unknown>
@@ -194,7 +191,6 @@ const reverseScan: Action<ScanItem> = {
 
 const HOUR_MS = 3_600_000
 
-/** The maximum values of the API. */
 const MAX_PHONES = 1000
 const MAX_HOURS = 30 * 24
 
@@ -242,7 +238,6 @@ const cancelBroadcast: Action<{ id: string; projectId: string }> = {
   },
 }
 
-/** The actions of people who signed in. */
 export const actions = {
   copyLink,
   correct,

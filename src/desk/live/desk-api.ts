@@ -21,7 +21,6 @@ export interface Api extends Omit<Client, 'request' | 'close'> {
 
 const history: Endpoint = { method: 'GET', path: '/desk/passes/{id}/history' }
 
-/** An error response of the server. */
 export class ApiRejection extends Error {
   override readonly name = 'ApiRejection'
   readonly status: number

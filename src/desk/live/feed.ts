@@ -5,7 +5,6 @@ import { ApiRejection } from './desk-api.ts'
 /** The state of the event feed; `asking` if the token cannot follow events, so that the page polls. */
 export type FeedState = 'connecting' | 'live' | 'asking' | 'lost'
 
-/** The event feed of the page. */
 export interface Feed {
   readonly state: FeedState
   /** The latest events since the page was opened, newest first. */

@@ -2,7 +2,6 @@
 export interface Refresher<Name extends string> {
   /** Reloads these sources in the next round. */
   ask(names: Iterable<Name>): void
-  /** Pauses reloading. */
   pause(ms: number): void
   end(): void
 }

@@ -4,7 +4,6 @@ import type { Scope } from '../../core/route.ts'
 import { type Api, listAll } from './desk-api.ts'
 import { loadCurves } from './zone-curves.ts'
 
-/** The inputs of the sources of zones. */
 export interface ZoneFacts {
   api: Api
   projectId: string
@@ -12,7 +11,6 @@ export interface ZoneFacts {
   minute: string
 }
 
-/** The inputs of the board's sources. */
 export interface Facts extends ZoneFacts {
   /** The start of the figures; see `beginningOf`. */
   from: string
@@ -47,7 +45,6 @@ const RECENT = 8
 /** The number of broadcasts whose progress is shown. */
 const SHOWN = 5
 
-/** The sources of the zones of a project. */
 export const zoneSources = {
   zones: source({
     scope: 'scans:read',
@@ -66,7 +63,6 @@ export const zoneSources = {
   }),
 }
 
-/** The sources of a project's board. */
 export const boardSources = {
   ...zoneSources,
   figures: source({
@@ -140,13 +136,11 @@ export const boardSources = {
   }),
 }
 
-/** The inputs of the pass view's sources. */
 export interface PassFacts {
   api: Api
   passId: string
 }
 
-/** The sources of the pass view. */
 export const passSources = {
   pass: source({
     scope: 'passes:read',
@@ -185,7 +179,6 @@ export const passSources = {
   }),
 }
 
-/** The sources of the pass view for people who signed in. */
 export const historySources = {
   history: source({
     scope: 'passes:read',

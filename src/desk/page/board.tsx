@@ -38,7 +38,6 @@ const ROWS = {
   wall: { zones: 6, gates: 6, scans: 4, doors: 4, deliveries: 1 },
 }
 
-/** The overview of a project. */
 export function Board({ projectId }: { projectId: string }) {
   const { api, clock, isWall, language } = useDesk()
   const { words, number, bytes, time } = language

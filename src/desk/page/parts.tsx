@@ -3,7 +3,6 @@ import type { ComponentChildren } from 'preact'
 import { useId, useState } from 'preact/hooks'
 import { type Answer, useDesk } from './desk-context.ts'
 
-/** A part of the page with its heading. */
 export function Section({ title, wide, children }: { title: string; wide?: true; children: ComponentChildren }) {
   const id = useId()
   return (

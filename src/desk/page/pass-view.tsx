@@ -13,7 +13,6 @@ import { cancelCommand, passCommands, reverseCommand } from './commands.ts'
 import { useAnswers, useDesk, useFeed } from './desk-context.ts'
 import { Command, Foreign, knownValue, Moment, Prose, Section, Shown, Table } from './parts.tsx'
 
-/** All facts of a pass, with commands that act on it. */
 export function PassView({ passId }: { passId: string }) {
   const { acting, api, language } = useDesk()
   const { words, number, moment } = language

@@ -10,7 +10,6 @@ interface TokenScreenProps {
   onToken(token: string): void
 }
 
-/** A form for the token that opens the desk. */
 export function TokenScreen({ language, problem, isBusy, onToken }: TokenScreenProps) {
   const { words } = language
   const [typed, setTyped] = useState('')

@@ -1,6 +1,5 @@
 import type { Tone } from '../../core/rules/door/outcome.ts'
 
-/** Sound and vibration for the operator. */
 export interface Feedback {
   /** Call it on a touch, because browsers allow no sound before the first touch. */
   unlock(): void

@@ -62,7 +62,6 @@ export function initialState(isReached: boolean | undefined, pending: number): C
   return isReached && pending === 0 ? 'online' : 'offline'
 }
 
-/** Starts to watch the server of a door: see Connection. */
 export function createConnection(options: ConnectionOptions): Connection {
   const { pollMs, now, random, isVisible, quietMs, isDue, probe, upload, uploadRest, hasUploaded } = options
   const { onChange, onError } = options

@@ -4,7 +4,6 @@ import type { EngineContext } from './server.ts'
 import { undoRefOf } from './store/decision-rows.ts'
 import { type JournalEntry, StorageFullError } from './store/engine-store.ts'
 
-/** The part of an engine that counts people who enter or leave without a scan. */
 export type Counter = Pick<DoorEngine, 'adjust' | 'undoAdjustment'>
 
 const REASON = 'Counted at the door'

@@ -35,7 +35,6 @@ const GRAVITY: Problem['code'][] = [
   'clock_wrong',
 ]
 
-/** The summary of an empty store. */
 export const nothingStored: StoreSummary = {
   list: null,
   waiting: new Map(),

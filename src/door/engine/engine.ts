@@ -138,13 +138,11 @@ export interface GateFailure {
   message: string
 }
 
-/** The state of a door for its page. Each change creates a new object. */
 export interface EngineState {
   /** `null` if this phone is not a door. */
   door: DoorProperties | null
   /** The zone of this door; `null` without one, or if it is not known yet. */
   zone: KnownZone | null
-  /** The zones of the project. */
   zones: readonly KnownZone[]
   /** `unknown` until the first probe. */
   connection: 'unknown' | 'online' | 'offline'
@@ -196,7 +194,6 @@ export interface KnownZone extends ZoneAtDoor {
   at: string
 }
 
-/** Scans since this phone became a door. */
 export interface Counts {
   accepted: number
   turnedAway: number
@@ -211,7 +208,6 @@ export interface GateCount {
   accepted: number
 }
 
-/** A problem for the page to describe. */
 export type Problem =
   /** Storage is full: offline scans are not evaluated. */
   | { code: 'storage_full' }

@@ -20,7 +20,6 @@ const FIRST_REFRESH_MS = 10_000
  */
 const REST_FACTOR = 20
 
-/** Keeps the list of a door current. */
 export interface ListKeeper {
   /** Whether an update is due. */
   isDue(): boolean
@@ -44,7 +43,6 @@ interface ListKeeperOptions {
   onError: (error: unknown) => void
 }
 
-/** Creates the keeper of a door's list. */
 export function createListKeeper(
   { store, server, environment, identity, clock }: EngineContext,
   { onLoading, onFetched, onError }: ListKeeperOptions,
@@ -172,7 +170,6 @@ export interface LookUp extends Pick<DoorEngine, 'search' | 'look' | 'gates'> {
   forgetNames(): void
 }
 
-/** Creates the read-only part of an engine: see LookUp. */
 export function createLookUp({ store, server, clock, identity }: EngineContext): LookUp {
   let names: Promise<readonly NamedItem[]> | undefined
   return {

@@ -18,7 +18,6 @@ interface OwnDoorOptions {
   onZone: () => void
 }
 
-/** Creates the part of an engine that manages its own door: see OwnDoor. */
 export function createOwnDoor(
   { server, identity, store, clock, environment }: EngineContext,
   { keep, onUnsent, onZone }: OwnDoorOptions,

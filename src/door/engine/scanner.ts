@@ -15,7 +15,6 @@ import { createQueue, neverIfStopped } from './queue.ts'
 import type { EngineContext } from './server.ts'
 import { type Identity, type JournalEntry, type ScannedCode, StorageFullError } from './store/engine-store.ts'
 
-/** Evaluates and reverses scans, one at a time. */
 export interface Scanner extends Pick<DoorEngine, 'scan' | 'scanAll' | 'undo'> {
   /** Runs work between two scans. @throws if the scanner was stopped before */
   between<T>(work: () => Promise<T>): Promise<T>
@@ -42,7 +41,6 @@ const UNRESOLVED_MS = 10 * 60_000
 /** The time that a reversal waits for the server's confirmation, in milliseconds. */
 const UNDO_TIMEOUT_MS = 2_000
 
-/** Creates the scanner of an engine. It scans with the server, or with the list if the server is not reachable. */
 export function createScanner(
   { store, server, clock, environment, identity }: EngineContext,
   options: ScannerOptions,

@@ -9,7 +9,6 @@ import type { ClaimFailure, GateCount } from './engine.ts'
 import type { EngineEnvironment, EngineSettings } from './environment.ts'
 import type { EngineStore, Identity } from './store/engine-store.ts'
 
-/** The result of a request. */
 export type Reply<T> =
   | { kind: 'answer'; value: T }
   /** No usable response arrived in time: it is unknown whether the request had an effect. */
@@ -28,7 +27,6 @@ export interface SnapshotPage {
   hasMore: boolean
 }
 
-/** The endpoints that a door calls. */
 export interface DoorServer {
   /** Returns the time since the last request that was answered for the token of this door, in milliseconds. */
   quietMs(): number

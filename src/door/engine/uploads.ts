@@ -31,7 +31,6 @@ export interface Uploads {
   areDone(): Promise<boolean>
 }
 
-/** Creates the uploads of an engine; see `Uploads`. */
 export function createUploads(
   { store, server, environment, identity, clock }: EngineContext,
   options: {

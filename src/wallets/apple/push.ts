@@ -20,7 +20,6 @@ export interface ApplePush {
   close(): Promise<void>
 }
 
-/** A push connection whose certificate can be renewed while it sends. */
 export interface RenewablePush extends ApplePush {
   /**
    * Uses the renewed certificate for all further pushes.

@@ -117,7 +117,6 @@ export interface SandboxDirectory {
   google: { url: string } | null
 }
 
-/** The connections of the leader to its followers. */
 interface LeaderElection extends Omit<Claim, 'number'> {
   /** Sends these addresses to all current and later followers. */
   announce(addresses: object): void

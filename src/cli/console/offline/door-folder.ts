@@ -23,7 +23,6 @@ export type Place = z.output<typeof Place>
 
 export interface Entrance {
   place: Place
-  /** Whether the server responded. */
   isReached: boolean
   /** The folder of the list and logs: one for each server, workspace, and project. */
   folder: string

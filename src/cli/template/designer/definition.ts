@@ -60,7 +60,6 @@ export interface ReadDefinition {
   /** The definition without its images. `apple` can have values that publishing rejects. */
   definition: DefinitionInput
   report: Report
-  /** The identifiers of the template. */
   dropped: string[]
 }
 

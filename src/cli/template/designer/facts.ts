@@ -147,7 +147,6 @@ function newPlaceholder(tag: string, fact: string, text: string, { variables }: 
 
 interface OtherTags {
   context: FieldContext
-  /** The placeholders of the tags that are facts. */
   placeholders: ReadonlyMap<string, string>
 }
 

@@ -19,7 +19,6 @@ import type { Report } from './report.ts'
 import { DEFAULT_LANGUAGE } from './texts.ts'
 
 interface ImportOptions {
-  /** The template file to write. */
   file: string
   key: string
   name: string
@@ -33,9 +32,7 @@ interface ImportOptions {
 
 interface Imported extends Report {
   passType: PassType
-  /** The paths of the written images. */
   images: string[]
-  /** The number of variables. */
   variables: number
   dropped: string[]
 }

@@ -6,7 +6,6 @@ import type { Report } from './report.ts'
 export const DEFAULT_LANGUAGE = 'en'
 const MAX_OTHERS = 19
 
-/** The texts of a bundle with their translations. */
 export class Texts {
   /** `undefined` if the bundle has one language. */
   readonly languages: Languages | undefined
@@ -55,7 +54,6 @@ export class Texts {
     return [...this.#strings.values()].some((texts) => texts.has(text))
   }
 
-  /** Reports the translations of texts that were not read. */
   reportUnused({ unmapped }: Report): void {
     for (const [language, texts] of this.#strings) {
       const unused = [...texts.keys()].filter((text) => !this.#used.has(text)).length

@@ -97,7 +97,6 @@ export function toNumberText(value: number): string | undefined {
   return NUMBER.test(text) ? text : undefined
 }
 
-/** Returns a date of pass.json as a date-time of a variable, or `undefined`. */
 export function toTimestamp(value: unknown): string | undefined {
   return typeof value === 'string' && Timestamp.safeParse(value).success ? value : undefined
 }

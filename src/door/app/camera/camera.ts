@@ -17,7 +17,6 @@ interface CameraAbilities {
   pointsOfInterest?: unknown
 }
 
-/** An open camera. */
 export interface Camera {
   readonly stream: MediaStream
   readonly hasTorch: boolean

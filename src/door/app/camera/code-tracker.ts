@@ -1,4 +1,3 @@
-/** A code in a frame. */
 export interface Reading {
   text: string
   /** Linear codes have the weakest checksum of all formats. */

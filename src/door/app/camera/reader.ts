@@ -13,9 +13,7 @@ export interface ReaderAnswer {
   decodeMs: number
 }
 
-/** Reads codes from camera frames. */
 export interface Reader {
-  /** Returns the visible code, or `undefined` if there is none. */
   read(video: HTMLVideoElement): Promise<Reading | undefined>
   close(): void
 }

@@ -11,7 +11,6 @@ import { GateSheet, Sheet } from './sheets.tsx'
 import { OwnZoneLine } from './zone-line.tsx'
 import { ZoneSheet } from './zone-sheets.tsx'
 
-/** Shows counts, gates, recent scans, and pending uploads, and can end the door. */
 export function Overview({ onClose }: { onClose(): void }) {
   const { engine, language } = useDoor()
   const { words, locale } = language

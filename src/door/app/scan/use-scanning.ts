@@ -4,7 +4,6 @@ import { badgeOf, rejectedFirst } from '../../../core/rules/door/outcome.ts'
 import type { Decision, ScanRequest } from '../../engine/engine.ts'
 import { useDoor } from '../door-context.ts'
 
-/** The current decision, and the actions that lead to the next one. */
 export interface Scanning {
   shown: Decision | null
   /** The number of further decisions on members of a group. */

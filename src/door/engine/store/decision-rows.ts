@@ -33,7 +33,6 @@ export async function decisionOf(tx: Transaction, externalRef: string): Promise<
   return (await tx.find('decisions', 'externalRef', externalRef))[0]
 }
 
-/** Updates a stored decision. */
 async function putDecision(tx: Transaction, decision: Decision): Promise<void> {
   const known = await decisionOf(tx, decision.externalRef)
   if (known) await tx.put('decisions', [{ ...known, decision, ...(decision.conflict !== null && { conflict: 1 }) }])
@@ -70,7 +69,6 @@ function countsOf(decision: Decision): Counts {
   }
 }
 
-/** Adds to the counts of the door. */
 async function count(tx: Transaction, { accepted, turnedAway, left }: Counts): Promise<void> {
   const before = { ...NO_SCANS, ...(await metaOf(tx, 'counts')) }
   await setMeta(tx, 'counts', {

@@ -47,7 +47,6 @@ export interface JournalEntry extends OwnScan {
   isOfAnother?: boolean | undefined
 }
 
-/** An attempt without a result. */
 export interface Attempted {
   /** The scanned content: two attempts with the same key are attempts at the same scan. */
   key: string
@@ -73,7 +72,6 @@ export interface UploadResult {
 /** A pass with its names and status. */
 export type NamedItem = Omit<Candidate, 'standing'> & Pick<SnapshotItem, 'status'>
 
-/** A summary of a door's stored data. */
 export interface StoreSummary {
   list: (ListHead & { size: number }) | null
   /** The number of pending entries, by project. */
@@ -135,7 +133,6 @@ export interface EngineStore {
 
   /** Stores zones of the server. With `areAll`, removes the other zones. */
   learnZones(zones: readonly ServerZone[], options: { at: string; areAll: boolean }): Promise<void>
-  /** Stores a count without a scan. */
   adjust(entry: JournalEntry): Promise<void>
   /** Stores the correction of a count without a scan, once, unless the server rejected the count. */
   undoAdjustment(entry: JournalEntry, undone: string): Promise<void>
@@ -152,9 +149,7 @@ export interface EngineStore {
   finishList(head: ListHead): Promise<void>
   /** Changes the list in use. If a head is given, it becomes the head of the changed list. */
   amendList(changed: readonly SnapshotItem[], removed: readonly string[], head: ListHead | null): Promise<void>
-  /** Returns the names of all passes in the list. */
   names(): Promise<readonly NamedItem[]>
-  /** Removes the list. */
   dropList(): Promise<void>
   /**
    * Removes the token, the list, and all guest data except pending entries. Does nothing if this phone has become
@@ -195,7 +190,6 @@ export interface StoredDecision {
   before?: 1
 }
 
-/** Single values, each in a row of the table `meta`. */
 export interface Meta {
   identity: Identity
   /** The milliseconds to add to the phone's clock to get the server's time. */
@@ -218,7 +212,6 @@ export interface Rows {
   /** Decisions and reversals, in order, until the server has them. */
   journal: JournalEntry & { seq?: number }
   decisions: StoredDecision
-  /** Attempts without a known result. */
   attempts: Attempted
 }
 

@@ -34,7 +34,6 @@ const NAMES_AT_ONCE = 2_000
 const SLOTS: Slot[] = ['items-a', 'items-b']
 const RELAXED = { isRelaxed: true }
 
-/** Keeps the data of a door in the tables of a database. */
 export class TableStore implements EngineStore {
   readonly #db: TableDatabase
 

@@ -110,7 +110,6 @@ export async function createSandboxPass(options: {
   return { certificatePem, keyPem: await exportKey(keys.privateKey) }
 }
 
-/** The subject or the issuer of a certificate. */
 interface Party {
   name: JsonName
   keys: CryptoKeyPair
