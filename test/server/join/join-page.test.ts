@@ -197,7 +197,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(headers.get('cache-control')).toBe('no-store')
     const english = await open(page.path, { 'accept-language': 'de' })
     expect(english.text).toContain('<h1 dir="auto" lang="en">Get your coffee card</h1>')
-    expect(english.text).toContain('>Karte holen</button>')
+    expect(english.text).toContain('>Pass holen</button>')
     expect(english.text).toContain('href="https://coffee.example/terms"')
   })
 
