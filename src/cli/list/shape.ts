@@ -2,12 +2,14 @@ import type { PageFormat } from '../arguments/list-flags.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { inWords, localTime, tableWriter } from '../command/output.ts'
 
+type Cell = string | number | boolean | Date | null
+
 export interface ListColumn<T> {
   /** The name for `--columns` and `--sort`, and in the CSV header. */
   name: string
-  /** Times are `Date` objects or ISO 8601 texts. */
-  value: (item: T) => string | number | boolean | Date | null
-  /** The title in a table; by default the name in words. */
+  /** Times are `Date` objects or ISO 8601 texts. By default, the property with this name. */
+  value: (item: T) => Cell
+  /** The title in a table; by default the name in words, and without the "at" of a time. */
   title?: string
   /** Whether the column is never truncated. */
   whole?: true
@@ -22,8 +24,12 @@ export interface ListColumn<T> {
   inCsv?: false
 }
 
+type NameOf<T> = { [N in keyof T & string]: T[N] extends Cell ? N : never }[keyof T & string]
+type OwnColumn<T> = Omit<ListColumn<T>, 'value'> & { name: NameOf<T>; value?: never }
+
 export interface ListShape<T> {
-  columns: readonly ListColumn<T>[]
+  /** A list of names is one column per property; properties whose names end with `At` are times. */
+  columns: readonly (ListColumn<T> | OwnColumn<T> | readonly NameOf<T>[])[]
   /** The default columns of a table; all by default. */
   table?: readonly string[]
   /** The default columns on terminals of 110 columns or more, and without a terminal. */
@@ -32,8 +38,19 @@ export interface ListShape<T> {
 
 const WIDE_COLUMNS = 110
 
+export function columnsOf<T>({ columns }: ListShape<T>): ListColumn<T>[] {
+  return columns
+    .flatMap<ListColumn<T> | OwnColumn<T>>((column) => ('name' in column ? column : column.map(plain)))
+    .map((column) => ({ value: (item: T) => item[column.name as NameOf<T>] as Cell, ...column }) as ListColumn<T>)
+}
+
+function plain<N extends string>(name: N): { name: N; kind?: 'time' } {
+  return name.endsWith('At') ? { name, kind: 'time' } : { name }
+}
+
 /** Returns columns by name. @throws UsageError for an unknown name */
-export function chooseColumns<T>({ columns }: ListShape<T>, names: readonly string[]): ListColumn<T>[] {
+export function chooseColumns<T>(shape: ListShape<T>, names: readonly string[]): ListColumn<T>[] {
+  const columns = columnsOf(shape)
   return names.map((name) => {
     const column = columns.find((known) => known.name === name)
     if (column) return column
@@ -47,12 +64,12 @@ export function tableFormat<T>(
   shape: ListShape<T>,
   { names, width }: { names?: readonly string[] | undefined; width: number | undefined },
 ): PageFormat<T> {
-  const { table = shape.columns.map(({ name }) => name), wide = table } = shape
+  const { table = columnsOf(shape).map(({ name }) => name), wide = table } = shape
   const columns = chooseColumns(shape, names ?? (width !== undefined && width < WIDE_COLUMNS ? table : wide))
   let idLength = Number.POSITIVE_INFINITY
   const write = tableWriter<T>(
     columns.map((column) => ({
-      title: column.title ?? inWords(column.name),
+      title: column.title ?? inWords(column.kind === 'time' ? column.name.replace(/At$/, '') : column.name),
       ...((column.whole || column.kind !== undefined) && { whole: true as const }),
       value: (item) => textOf(column, read(column, item), idLength),
     })),

@@ -11,13 +11,12 @@ import { databaseFlags, serveFlags } from '../settings/server-flags.ts'
 
 const shape: ListShape<ShownIdentity> = {
   columns: [
-    { name: 'id', value: ({ id }) => id, whole: true },
-    { name: 'name', value: ({ name }) => name },
-    { name: 'platform', value: ({ platform }) => platform },
-    { name: 'passTypeIdentifier', value: (identity) => identity.passTypeIdentifier, title: 'pass type' },
-    { name: 'issuerId', value: ({ issuerId }) => issuerId, title: 'issuer' },
-    { name: 'status', value: ({ status }) => status },
-    { name: 'expiresAt', value: ({ expiresAt }) => expiresAt, kind: 'time', title: 'expires', none: 'never' },
+    { name: 'id', whole: true },
+    ['name', 'platform'],
+    { name: 'passTypeIdentifier', title: 'pass type' },
+    { name: 'issuerId', title: 'issuer' },
+    ['status'],
+    { name: 'expiresAt', kind: 'time', title: 'expires', none: 'never' },
   ],
 }
 

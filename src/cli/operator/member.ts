@@ -16,7 +16,7 @@ interface ListedMember {
 
 const shape: ListShape<ListedMember> = {
   columns: [
-    { name: 'email', value: ({ email }) => email, whole: true },
+    { name: 'email', whole: true },
     {
       name: 'roles',
       value: ({ roles }) =>

@@ -11,14 +11,13 @@ import { databaseFlags } from '../settings/server-flags.ts'
 
 const shape: ListShape<StoredToken> = {
   columns: [
-    { name: 'id', value: ({ id }) => id, whole: true },
-    { name: 'name', value: ({ name }) => name },
-    { name: 'role', value: ({ role }) => role },
+    { name: 'id', whole: true },
+    ['name', 'role'],
     { name: 'projectIds', value: ({ projectIds }) => projectIds?.join(' ') ?? null, title: 'projects', none: 'all' },
-    { name: 'lastUsedAt', value: (token) => token.lastUsedAt, kind: 'time', title: 'last used', none: 'never' },
-    { name: 'expiresAt', value: (token) => token.expiresAt, kind: 'time', title: 'expires', none: 'never' },
-    { name: 'revokedAt', value: (token) => token.revokedAt, kind: 'time', title: 'revoked' },
-    { name: 'replacedBy', value: ({ replacedBy }) => replacedBy, title: 'followed by', whole: true },
+    { name: 'lastUsedAt', kind: 'time', title: 'last used', none: 'never' },
+    { name: 'expiresAt', kind: 'time', title: 'expires', none: 'never' },
+    ['revokedAt'],
+    { name: 'replacedBy', title: 'followed by', whole: true },
   ],
 }
 

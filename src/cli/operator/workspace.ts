@@ -12,13 +12,11 @@ import { databaseFlags } from '../settings/server-flags.ts'
 
 const shape: ListShape<StoredWorkspace> = {
   columns: [
-    { name: 'id', value: ({ id }) => id, whole: true },
-    { name: 'name', value: ({ name }) => name },
-    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+    { name: 'id', whole: true },
+    ['name', 'createdAt'],
     { name: 'offlineScanning', value: ({ offlineScanning }) => (offlineScanning ? 'on' : 'off') },
-    { name: 'suspendedAt', value: ({ suspendedAt }) => suspendedAt, kind: 'time', title: 'suspended' },
-    { name: 'linksClosedAt', value: (workspace) => workspace.linksClosedAt, kind: 'time', title: 'links closed' },
-    { name: 'expiresAt', value: ({ expiresAt }) => expiresAt, kind: 'time', title: 'ends', none: 'never' },
+    ['suspendedAt', 'linksClosedAt'],
+    { name: 'expiresAt', kind: 'time', title: 'ends', none: 'never' },
   ],
 }
 

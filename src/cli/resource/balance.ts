@@ -13,16 +13,13 @@ const ENTRY = '0198c7a9-5d22-7f31-a2c8-3b4d5e6f7a8b'
 
 const shape: ListShape<BalanceEntry> = {
   columns: [
-    { name: 'id', value: ({ id }) => id, kind: 'id' },
-    { name: 'passId', value: ({ passId }) => passId },
-    { name: 'name', value: ({ name }) => name },
-    { name: 'delta', value: ({ delta }) => delta },
-    { name: 'value', value: ({ value }) => value },
-    { name: 'externalRef', value: ({ externalRef }) => externalRef, title: 'reference' },
-    { name: 'reason', value: ({ reason }) => reason },
-    { name: 'scanId', value: ({ scanId }) => scanId, title: 'scan' },
-    { name: 'reversesEntryId', value: ({ reversesEntryId }) => reversesEntryId, title: 'reverses' },
-    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+    { name: 'id', kind: 'id' },
+    ['passId', 'name', 'delta', 'value'],
+    { name: 'externalRef', title: 'reference' },
+    ['reason'],
+    { name: 'scanId', title: 'scan' },
+    { name: 'reversesEntryId', title: 'reverses' },
+    ['createdAt'],
   ],
   table: ['id', 'delta', 'value', 'externalRef', 'reason', 'createdAt'],
 }

@@ -17,11 +17,7 @@ interface DeviceItem {
 }
 
 const shape: ListShape<DeviceItem> = {
-  columns: [
-    { name: 'name', value: ({ name }) => name, whole: true },
-    { name: 'platform', value: ({ platform }) => platform },
-    { name: 'passes', value: ({ passes }) => passes.length },
-  ],
+  columns: [{ name: 'name', whole: true }, ['platform'], { name: 'passes', value: ({ passes }) => passes.length }],
 }
 
 const dataFlag = {

@@ -26,12 +26,12 @@ import { callCommand, listCommand, MESSAGE, PASS, PROJECT, type ResourceCommands
 
 const notificationsShape: ListShape<Notification> = {
   columns: [
-    { name: 'id', value: ({ id }) => id, whole: true },
-    { name: 'status', value: ({ status }) => status, whole: true },
+    { name: 'id', whole: true },
+    { name: 'status', whole: true },
     { name: 'sendAt', value: ({ sendAt, createdAt }) => sendAt ?? createdAt, kind: 'time' },
     { name: 'body', value: ({ body }) => messageLine(body), title: 'message' },
     { name: 'error', value: (sent) => platforms.flatMap((one) => sent[one].error ?? []).join('; ') || null },
-    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+    ['createdAt'],
   ],
   table: ['id', 'status', 'sendAt', 'body'],
   wide: ['id', 'status', 'sendAt', 'body', 'error'],
@@ -39,12 +39,12 @@ const notificationsShape: ListShape<Notification> = {
 
 const broadcastsShape: ListShape<Broadcast> = {
   columns: [
-    { name: 'id', value: ({ id }) => id, whole: true },
-    { name: 'status', value: ({ status }) => status, whole: true },
-    { name: 'passCount', value: ({ passCount }) => passCount, title: 'passes', whole: true },
+    { name: 'id', whole: true },
+    { name: 'status', whole: true },
+    { name: 'passCount', title: 'passes', whole: true },
     { name: 'sendAt', value: ({ sendAt, createdAt }) => sendAt ?? createdAt, kind: 'time' },
     { name: 'body', value: ({ body }) => messageLine(body), title: 'message' },
-    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+    ['createdAt'],
   ],
   table: ['id', 'status', 'passCount', 'sendAt', 'body'],
 }

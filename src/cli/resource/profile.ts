@@ -20,8 +20,8 @@ interface ProfileItem {
 
 const shape: ListShape<ProfileItem> = {
   columns: [
-    { name: 'name', value: ({ name }) => name, whole: true },
-    { name: 'url', value: ({ url }) => url, title: 'server' },
+    { name: 'name', whole: true },
+    { name: 'url', title: 'server' },
     { name: 'inUse', value: ({ inUse }) => (inUse ? 'yes' : '') },
     { name: 'loggedIn', value: ({ loggedIn }) => (loggedIn ? 'stored' : 'none'), title: 'token' },
   ],

@@ -11,14 +11,7 @@ import { showLimits, showProject } from '../records.ts'
 import { callCommand, listCommand, PROJECT, type ResourceCommands } from './resource-command.ts'
 
 const shape: ListShape<Project> = {
-  columns: [
-    { name: 'id', value: ({ id }) => id, kind: 'id' },
-    { name: 'name', value: ({ name }) => name },
-    { name: 'color', value: ({ color }) => color, title: 'color' },
-    { name: 'description', value: ({ description }) => description },
-    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
-    { name: 'updatedAt', value: ({ updatedAt }) => updatedAt, kind: 'time', title: 'updated' },
-  ],
+  columns: [{ name: 'id', kind: 'id' }, ['name', 'color', 'description', 'createdAt', 'updatedAt']],
   table: ['id', 'name', 'color', 'createdAt'],
 }
 

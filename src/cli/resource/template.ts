@@ -13,14 +13,12 @@ import { callCommand, listCommand, PROJECT, type ResourceCommands, TEMPLATE } fr
 
 const shape: ListShape<Template> = {
   columns: [
-    { name: 'id', value: ({ id }) => id, kind: 'id' },
-    { name: 'key', value: ({ key }) => key, whole: true },
-    { name: 'name', value: ({ name }) => name },
-    { name: 'passType', value: ({ passType }) => passType },
+    { name: 'id', kind: 'id' },
+    { name: 'key', whole: true },
+    ['name', 'passType'],
     { name: 'version', value: (template) => template.latestPublishedVersion, title: 'published', none: 'none' },
-    { name: 'projectId', value: ({ projectId }) => projectId, kind: 'id', title: 'project' },
-    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
-    { name: 'updatedAt', value: ({ updatedAt }) => updatedAt, kind: 'time', title: 'updated' },
+    { name: 'projectId', kind: 'id', title: 'project' },
+    ['createdAt', 'updatedAt'],
   ],
   table: ['id', 'key', 'name', 'passType', 'version', 'createdAt'],
 }

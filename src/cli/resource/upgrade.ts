@@ -7,15 +7,10 @@ import { callCommand, listCommand, MESSAGE, type ResourceCommands, TEMPLATE } fr
 
 const shape: ListShape<Upgrade> = {
   columns: [
-    { name: 'id', value: ({ id }) => id, whole: true },
-    { name: 'to', value: ({ to }) => to, title: 'version', whole: true },
-    { name: 'status', value: ({ status }) => status, whole: true },
-    { name: 'dryRun', value: ({ dryRun }) => dryRun, title: 'dry run' },
-    { name: 'matched', value: ({ matched }) => matched },
-    { name: 'upgraded', value: ({ upgraded }) => upgraded },
-    { name: 'unchanged', value: ({ unchanged }) => unchanged },
-    { name: 'failed', value: ({ failed }) => failed },
-    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+    { name: 'id', whole: true },
+    { name: 'to', title: 'version', whole: true },
+    { name: 'status', whole: true },
+    ['dryRun', 'matched', 'upgraded', 'unchanged', 'failed', 'createdAt'],
   ],
   table: ['id', 'to', 'status', 'dryRun', 'upgraded', 'unchanged', 'failed', 'createdAt'],
 }

@@ -10,12 +10,11 @@ import { callCommand, listCommand, type ResourceCommands } from './resource-comm
 
 const shape: ListShape<DeviceLog> = {
   columns: [
-    { name: 'id', value: ({ id }) => id, kind: 'id' },
-    { name: 'at', value: ({ at }) => at, kind: 'time' },
-    { name: 'passId', value: ({ passId }) => passId, title: 'pass', kind: 'id' },
-    { name: 'externalPassId', value: ({ externalPassId }) => externalPassId, title: 'external id' },
-    { name: 'device', value: ({ device }) => device },
-    { name: 'message', value: ({ message }) => message },
+    { name: 'id', kind: 'id' },
+    { name: 'at', kind: 'time' },
+    { name: 'passId', title: 'pass', kind: 'id' },
+    { name: 'externalPassId', title: 'external id' },
+    ['device', 'message'],
   ],
   table: ['at', 'externalPassId', 'device', 'message'],
   wide: ['at', 'passId', 'externalPassId', 'device', 'message'],

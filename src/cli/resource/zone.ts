@@ -13,15 +13,12 @@ import { callCommand, listCommand, PROJECT, type ResourceCommands } from './reso
 
 const shape: ListShape<Zone> = {
   columns: [
-    { name: 'id', value: ({ id }) => id, kind: 'id' },
-    { name: 'name', value: ({ name }) => name },
-    { name: 'inside', value: ({ inside }) => inside },
-    { name: 'capacity', value: ({ capacity }) => capacity, none: 'no limit' },
-    { name: 'whenFull', value: ({ whenFull }) => whenFull, title: 'when full' },
-    { name: 'projectId', value: ({ projectId }) => projectId },
-    { name: 'resetAt', value: ({ resetAt }) => resetAt, kind: 'time', title: 'reset', none: 'never' },
-    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
-    { name: 'updatedAt', value: ({ updatedAt }) => updatedAt, kind: 'time', title: 'updated' },
+    { name: 'id', kind: 'id' },
+    ['name', 'inside'],
+    { name: 'capacity', none: 'no limit' },
+    ['whenFull', 'projectId'],
+    { name: 'resetAt', kind: 'time', title: 'reset', none: 'never' },
+    ['createdAt', 'updatedAt'],
   ],
   table: ['id', 'name', 'inside', 'capacity', 'whenFull', 'resetAt'],
 }

@@ -23,26 +23,25 @@ export function showWebhook(webhook: Webhook & { secret?: string }): string {
 
 export const webhooksShape: ListShape<Webhook> = {
   columns: [
-    { name: 'id', value: ({ id }) => id, kind: 'id' },
-    { name: 'status', value: ({ status }) => status },
-    { name: 'url', value: ({ url }) => url, title: 'address' },
+    { name: 'id', kind: 'id' },
+    ['status'],
+    { name: 'url', title: 'address' },
     { name: 'events', value: ({ events }) => events.join(' ') },
     { name: 'note', value: (webhook) => webhook.disabledReason ?? webhook.description },
-    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
+    ['createdAt'],
   ],
   table: ['id', 'status', 'url', 'events', 'note'],
 }
 
 export const deliveriesShape: ListShape<Delivery> = {
   columns: [
-    { name: 'id', value: ({ id }) => id, whole: true },
-    { name: 'eventType', value: ({ eventType }) => eventType, title: 'event' },
-    { name: 'status', value: ({ status }) => status },
-    { name: 'attemptCount', value: ({ attemptCount }) => attemptCount, title: 'attempts' },
+    { name: 'id', whole: true },
+    { name: 'eventType', title: 'event' },
+    ['status'],
+    { name: 'attemptCount', title: 'attempts' },
     { name: 'last', value: ({ lastError, lastResponseCode }) => lastError ?? lastResponseCode },
-    { name: 'nextAttemptAt', value: ({ nextAttemptAt }) => nextAttemptAt, kind: 'time', title: 'next attempt' },
-    { name: 'createdAt', value: ({ createdAt }) => createdAt, kind: 'time', title: 'created' },
-    { name: 'webhookId', value: ({ webhookId }) => webhookId, kind: 'id', title: 'webhook' },
+    ['nextAttemptAt', 'createdAt'],
+    { name: 'webhookId', kind: 'id', title: 'webhook' },
   ],
 }
 

@@ -79,17 +79,17 @@ interface Entry {
 
 const auditShape: ListShape<Entry> = {
   columns: [
-    { name: 'id', value: ({ id }) => id, whole: true },
-    { name: 'at', value: ({ at }) => at, kind: 'time' },
-    { name: 'workspaceId', value: ({ workspaceId }) => workspaceId, whole: true },
-    { name: 'tokenId', value: ({ tokenId }) => tokenId, whole: true },
+    { name: 'id', whole: true },
+    { name: 'at', kind: 'time' },
+    { name: 'workspaceId', whole: true },
+    { name: 'tokenId', whole: true },
     { name: 'actor', value: ({ actor }) => (typeof actor === 'string' ? actor : actor.email) },
-    { name: 'action', value: ({ action }) => action, whole: true },
-    { name: 'targetKind', value: ({ targetKind }) => targetKind },
-    { name: 'targetId', value: ({ targetId }) => targetId, whole: true },
-    { name: 'targetCount', value: ({ targetCount }) => targetCount },
+    { name: 'action', whole: true },
+    ['targetKind'],
+    { name: 'targetId', whole: true },
+    ['targetCount'],
     { name: 'target', value: ({ targetId, targetCount }) => targetId ?? targetCount, whole: true, inCsv: false },
-    { name: 'correlationId', value: ({ correlationId }) => correlationId },
+    ['correlationId'],
   ],
   table: ['at', 'actor', 'action', 'target', 'correlationId'],
 }

@@ -27,13 +27,8 @@ interface FailedJob {
 
 const shape: ListShape<FailedJob> = {
   columns: [
-    { name: 'id', value: ({ id }) => id, title: 'failed job', whole: true },
-    { name: 'state', value: ({ state }) => state },
-    { name: 'kind', value: ({ kind }) => kind },
-    { name: 'subject', value: ({ subject }) => subject },
-    { name: 'attempts', value: ({ attempts }) => attempts },
-    { name: 'failedAt', value: ({ failedAt }) => failedAt, kind: 'time', title: 'failed' },
-    { name: 'error', value: ({ error }) => error },
+    { name: 'id', title: 'failed job', whole: true },
+    ['state', 'kind', 'subject', 'attempts', 'failedAt', 'error'],
   ],
   table: ['id', 'state', 'kind', 'subject', 'error'],
 }

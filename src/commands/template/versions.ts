@@ -8,13 +8,7 @@ import { getVersion } from '../../cli/template/template-version.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 
 const shape: ListShape<TemplateVersion> = {
-  columns: [
-    { name: 'version', value: ({ version }) => version },
-    { name: 'stage', value: ({ stage }) => stage },
-    { name: 'id', value: ({ id }) => id, whole: true },
-    { name: 'publishedAt', value: ({ publishedAt }) => publishedAt, kind: 'time', title: 'published' },
-    { name: 'updatedAt', value: ({ updatedAt }) => updatedAt, kind: 'time', title: 'updated' },
-  ],
+  columns: [['version', 'stage'], { name: 'id', whole: true }, ['publishedAt', 'updatedAt']],
 }
 
 export default class TemplateVersions extends ClientCommand {

@@ -13,12 +13,7 @@ interface Row {
 }
 
 const shape: ListShape<Row> = {
-  columns: [
-    { name: 'id', value: ({ id }) => id, kind: 'id' },
-    { name: 'name', value: ({ name }) => name, none: 'nobody' },
-    { name: 'uses', value: ({ uses }) => uses },
-    { name: 'madeAt', value: ({ madeAt }) => madeAt, kind: 'time', title: 'made' },
-  ],
+  columns: [{ name: 'id', kind: 'id' }, { name: 'name', none: 'nobody' }, ['uses', 'madeAt']],
   table: ['id', 'name', 'madeAt'],
 }
 
@@ -66,7 +61,7 @@ test('sorts rows by any column: numbers by value, missing values last', () => {
   expect(sorted('uses').map(([, uses]) => uses)).toEqual([9, 10, 100])
   expect(sorted('name').map(([name]) => name)).toEqual(['T-9', 'T-10', null])
   expect(sorted('name:desc').map(([name]) => name)).toEqual(['T-10', 'T-9', null])
-  expect(() => sorted('age')).toThrow(expect.objectContaining({ hint: 'there are id, name, uses, madeAt.' }))
+  expect(() => sorted('age')).toThrow(expect.objectContaining({ hint: 'the columns are id, name, uses, madeAt.' }))
   expect(() => sorted('name:down')).toThrow('--sort name:down')
 })
 
