@@ -15,7 +15,7 @@ export interface Project {
 export async function listProjects(
   api: Api,
   scopes: readonly Scope[],
-  { boundTo, wanted }: { boundTo: readonly string[] | undefined; wanted: string | null },
+  { boundTo, wanted, isPerson }: { boundTo: readonly string[] | undefined; wanted: string | null; isPerson: boolean },
 ): Promise<Project[]> {
   if (scopes.includes('templates:read')) {
     const { items } = await listAll(api.projects.list, {})
@@ -23,6 +23,7 @@ export async function listProjects(
     const older = isListed ? undefined : await findProject(api, wanted)
     return [...items, ...(older ? [older] : [])].map(({ id, name }) => ({ id, name }))
   }
+  if (isPerson && boundTo === undefined && scopes.includes('scans:read')) return projectsOfDoorLead(api)
   const ids = boundTo ?? (scopes.includes('scans:read') ? await idsOfScans(api) : [])
   return ids.map((id) => ({ id, name: id }))
 }
@@ -45,4 +46,17 @@ async function findProject(api: Api, id: string): Promise<Project | undefined> {
 async function idsOfScans(api: Api): Promise<string[]> {
   const { items } = (await api.scans.stats({ query: { groupBy: 'project' } })) as ScanStatsByProject
   return items.flatMap(({ projectId }) => projectId ?? [])
+}
+
+/** Returns the projects of scans, doors, and the newest passes, because a door lead invites phones before the first scan. */
+async function projectsOfDoorLead(api: Api): Promise<Project[]> {
+  const [scanned, doors, passes] = await Promise.all([
+    idsOfScans(api),
+    listAll(api.doors.list, { revoked: false }),
+    api.passes.list({ query: { limit: 100 } }),
+  ])
+  const ids = [...scanned, ...passes.items.flatMap(({ projectId }) => projectId ?? [])]
+  const names = new Map(ids.map((id) => [id, id]))
+  for (const { projectId, projectName } of doors.items) names.set(projectId, projectName ?? projectId)
+  return [...names].map(([id, name]) => ({ id, name }))
 }

@@ -79,7 +79,11 @@ function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) 
         const clock = createServerClock()
         const api = createApi(access, clock)
         const { scopes, projectIds } = await api.tokens.current()
-        const projects = await listProjects(api, scopes, { boundTo: projectIds, wanted: namedProject() })
+        const projects = await listProjects(api, scopes, {
+          boundTo: projectIds,
+          wanted: namedProject(),
+          isPerson: typeof access !== 'string',
+        })
         if (!isCurrent) return
         if (typeof access === 'string') sessionStorage.setItem(TOKEN_KEY, access)
         setProblem(null)

@@ -63,10 +63,14 @@ export function PassView({ passId }: { passId: string }) {
                   ))}
                 </dl>
                 <PassActions pass={pass} />
-                <h3>{words.commands}</h3>
-                {passCommands({ id: passId, status }).map((text) => (
-                  <Command key={text} text={text} />
-                ))}
+                {acting === null && (
+                  <>
+                    <h3>{words.commands}</h3>
+                    {passCommands({ id: passId, status }).map((text) => (
+                      <Command key={text} text={text} />
+                    ))}
+                  </>
+                )}
               </>
             )
           }}

@@ -64,6 +64,7 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
       ['anna@example.com', 'support'],
       ['ben@example.com', 'reader'],
       ['olga@example.com', 'owner'],
+      ['dora@example.com', 'door-lead'],
     ] as const) {
       await run(['member', 'add', email, '--role', role, '--database', server.database])
     }
@@ -260,6 +261,12 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     }
     expect((await client.doors.list({ query: { projectId, revoked: false } })).items).toEqual([])
     expect((await client.broadcasts.list({ params: { id: projectId } })).items).toEqual([])
+  })
+
+  test('a door lead, who cannot list projects, invites phones', async () => {
+    const { page } = await signIn('4', 'dora@example.com', 'en-IE')
+    await page.getByRole('button', { name: 'Invite phones: Doors' }).waitFor()
+    expect(await page.getByRole('button', { name: /^(Do not send|Send again)/ }).count()).toBe(0)
   })
 
   test('a reader and a token see no actions', async () => {
