@@ -2,13 +2,25 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
+import { passIdsOf, phoneOf } from '../../../src/cli/device/phones.ts'
+import { readTemplateFile } from '../../../src/cli/template/template-file.ts'
+import { pushTemplate } from '../../../src/cli/template/template-push.ts'
+import { Definition, type DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { linkIn, Mailbox } from '../../support/mailbox.ts'
-import { accessibilityIssues, launchBrowser, looks, picture, skipReason, visit } from '../support/browser.ts'
+import {
+  accessibilityIssues,
+  launchBrowser,
+  looks,
+  overPictures,
+  picture,
+  skipReason,
+  visit,
+} from '../support/browser.ts'
 import { run } from '../support/program.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
+import { cardOn, installOnBoth } from '../support/watched-phones.ts'
 
 const content: DefinitionInput = {
   languages: { default: 'en', others: ['ar'] },
@@ -42,6 +54,9 @@ const page = {
     required: true,
   },
 }
+
+/** A small phone at night. */
+const night = { viewport: { width: 320, height: 640 }, colorScheme: 'dark' as const }
 
 describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped: ${skipReason})` : ''}`, () => {
   const cleanUp = cleanUpAfterAll()
@@ -126,7 +141,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
 
   test('wrong entries are next to their fields, announced, and kept, in Arabic at 320 px by night', async () => {
     const url = await joinPage('coffee-errors')
-    const tab = await open(url, 'ar', { viewport: { width: 320, height: 640 }, colorScheme: 'dark' })
+    const tab = await open(url, 'ar', night)
     await tab.locator('form').evaluate((form: HTMLFormElement) => {
       form.noValidate = true
     })
@@ -152,23 +167,159 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(await accessibilityIssues(tab)).toEqual([])
   })
 
-  test('with an identity, the page says that an email was sent, and the email leads to the pass', async () => {
-    const fields = page.fields.map((field) => ({ ...field, required: field.variable === 'email' }))
-    const url = await joinPage('coffee-mail', { identity: 'email', fields })
-    const tab = await open(url, 'ar', looks[0]!)
-    await tab.getByLabel('الاسم الأول').fill('أمل')
-    await tab.getByLabel('البريد الإلكتروني').fill('amal@example.com')
+  interface Holder {
+    language: 'en' | 'ar'
+    name: string
+    email: string
+    /** The labels of the inputs of the form. */
+    inputs: [name: string, email: string]
+    /** The heading of the page after the form. */
+    sent: string
+    /** The labels of the two fields on the front of the card. */
+    labels: [stamps: string, member: string]
+    /** Returns the text on the lock screen of an iPhone. */
+    banner(stamps: string): string
+    /** The heading of the page of a holder who left. */
+    ended: string
+  }
+
+  const holders: Holder[] = [
+    {
+      language: 'en',
+      name: 'Ada',
+      email: 'ada@example.com',
+      inputs: ['First name', 'Email'],
+      sent: 'Check your email',
+      labels: ['STAMPS OF TEN', 'MEMBER'],
+      banner: (stamps) => `You now have ${stamps} of ten stamps.`,
+      ended: 'This link was withdrawn',
+    },
+    {
+      language: 'ar',
+      name: 'أمل',
+      email: 'amal@example.com',
+      inputs: ['الاسم الأول', 'البريد الإلكتروني'],
+      sent: 'تحقق من بريدك الإلكتروني',
+      labels: ['الأختام من عشرة', 'العضو'],
+      banner: (stamps) => `لديك الآن ${stamps} من عشرة أختام.`,
+      ended: 'تم سحب هذا الرابط',
+    },
+  ]
+
+  test('holders join by email, collect ten stamps, redeem them, and leave, in English and Arabic', async () => {
+    const url = await coffeeCard()
+    const tabs = await Promise.all([open(url, 'en', looks[0]!), open(url, 'ar', night)])
+    await Promise.all(holders.map((holder, n) => play(tabs[n]!, holder)))
+    // The address of a holder who left is free.
+    const [tab, holder] = [tabs[0]!, holders[0]!]
+    await tab.goto(url)
+    await joinByEmail(tab, holder)
+    expect(await tab.locator('.card .fields > div').first().innerText()).toBe(`${holder.labels[0]}\n0`)
+  })
+
+  /** Publishes the example, with a page that gives each email address one card. Resolves to the address of the page. */
+  async function coffeeCard(): Promise<string> {
+    const folder = join(import.meta.dirname, '../../../examples/coffee-card')
+    const file = await readTemplateFile(join(folder, 'template.json'))
+    const withImages: typeof file.withImages = (ids) => {
+      const { variables, ...definition } = file.withImages(ids)
+      return { ...definition, variables: [...variables, Definition.shape.variables.parse([content.variables![1]])[0]!] }
+    }
+    const { templateId } = await pushTemplate(server.client, { ...file, withImages }, { publish: true, projectId })
+    const settings = JSON.parse(await readFile(join(folder, 'join.json'), 'utf8'))
+    const body = { ...settings, fields: [...settings.fields, page.fields[1]], identity: 'email' }
+    return (await server.client.joinPages.set({ params: { id: templateId }, body })).url
+  }
+
+  /** Sends the form, and opens the link of the email. */
+  async function joinByEmail(tab: Page, { language, name, email, inputs, sent }: Holder): Promise<void> {
+    const mailed = mailbox.received.length
+    await tab.getByLabel(inputs[0]).fill(name)
+    await tab.getByLabel(inputs[1]).fill(email)
     await tab.getByRole('checkbox').check()
+    await isReadable(tab, language)
     await tab.getByRole('button').click()
-    expect(await tab.getByRole('heading', { name: 'تحقق من بريدك الإلكتروني' }).isVisible()).toBe(true)
-    expect(await accessibilityIssues(tab)).toEqual([])
-    const mail = await eventually(async () => {
-      expect(mailbox.received).toHaveLength(1)
-      return mailbox.received[0]!
+    await tab.getByRole('heading', { name: sent }).waitFor()
+    await isReadable(tab, language)
+    const mail = await eventually(() => {
+      const own = mailbox.received.slice(mailed).filter(({ to }) => to[0] === email)
+      expect(own).toHaveLength(1)
+      return own[0]!
     })
     await tab.goto(`${linkIn(mail)}?choose`)
-    expect(await tab.getByRole('heading', { name: 'أمل' }).isVisible()).toBe(true)
-  })
+  }
+
+  async function isReadable(tab: Page, language: Holder['language']): Promise<void> {
+    const issues = await accessibilityIssues(tab)
+    expect(issues.filter((issue) => !overPictures.test(issue))).toEqual([])
+    const [direction, overflow] = await tab.evaluate(() => [
+      document.dir,
+      document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    ])
+    expect([direction, overflow]).toEqual([language === 'ar' ? 'rtl' : 'ltr', 0])
+  }
+
+  async function play(tab: Page, holder: Holder): Promise<void> {
+    const { passes, scans } = server.client
+    const { language, name, labels, banner, ended } = holder
+    await joinByEmail(tab, holder)
+    const [pass] = (await passesOf('grao-folha')).filter(({ label }) => label === name)
+    const linkOf = async (platform: string) => (await tab.locator(`[data-platform=${platform}]`).getAttribute('href'))!
+    const { files, banners } = await installOnBoth(linkOf, language)
+    const shown = () => files.map((file) => cardOn(file.read()))
+
+    /** Waits until both phones have the stamps, and compares the page. */
+    async function shows(stamps: number): Promise<void> {
+      const front = [
+        [labels[0], `${stamps}`],
+        [labels[1], name],
+      ]
+      await eventually(() => {
+        for (const { isValid, fields } of shown()) expect([isValid, fields.slice(0, 2)]).toEqual([true, front])
+      })
+      await tab.reload()
+      expect(await tab.locator('.card .fields > div').allInnerTexts()).toEqual(front.map((field) => field.join('\n')))
+    }
+    const command = async (...args: string[]) => {
+      const { exitCode, stdout, stderr } = await run([...args, '--json'], server)
+      expect(exitCode, stderr).toBe(0)
+      return JSON.parse(stdout)
+    }
+
+    await shows(0)
+    let scanId = ''
+    for (let stamps = 1; stamps <= 10; stamps += 1) {
+      // The card is accepted once in ten minutes.
+      const scannedAt = new Date(Date.now() - (10 - stamps) * 600_000).toISOString()
+      const made = await scans.create({ body: { qrPayload: shown()[stamps % 2]!.code, scannedAt } })
+      expect([made.result, made.pass!.door!.notice]).toEqual(['accepted', `${stamps} of 10 stamps`])
+      scanId = made.scan.id
+      await shows(stamps)
+    }
+    await eventually(() => expect(banners).toEqual(Array.from({ length: 10 }, (_, n) => banner(`${n + 1}`))))
+    await isReadable(tab, language)
+    const { entry } = await command('pass', 'balance', 'add', pass!.id, 'stamps', '-10', '--ref', 'receipt-1')
+    await shows(0)
+    await command('pass', 'balance', 'reverse', pass!.id, 'stamps', entry.id)
+    await shows(10)
+    await command('scans', 'reverse', scanId, '--yes')
+    await shows(9)
+
+    const erased = await run(['pass', 'erase', pass!.id, '--yes', '--database', server.database])
+    expect(erased.exitCode, erased.stderr).toBe(0)
+    await eventually(() => {
+      for (const { isValid, fields } of shown()) {
+        expect([isValid, fields[1]]).toEqual([false, [labels[1], 'Erased']])
+        expect(JSON.stringify(fields)).not.toContain(name)
+      }
+    })
+    await tab.reload()
+    expect(await tab.getByRole('heading', { name: ended }).isVisible()).toBe(true)
+    await isReadable(tab, language)
+    for (const file of files) await phoneOf(file).remove(passIdsOf(file.read())[0]!)
+    const { apple } = await passes.wallets({ params: { id: pass!.id } })
+    expect(apple).toEqual([])
+  }
 
   test('the command line shows the page, draws its poster, and deletes it', async () => {
     const url = await joinPage('coffee-poster')
