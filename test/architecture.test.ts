@@ -75,6 +75,7 @@ const serverFolders: Record<string, string[]> = {
     'inbound',
     'platforms',
     'pages',
+    'mail',
     'people',
     'api',
     'boot',

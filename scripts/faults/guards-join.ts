@@ -74,4 +74,28 @@ export const joinGuards: Fault[] = [
     replacement: 'random',
     tests: ['test/server/join/join-identity.test.ts'],
   },
+  {
+    name: 'join-discarded-place',
+    breaks: 'A discarded submission releases its place twice.',
+    file: 'src/storage/join/join-submissions-repository.ts',
+    text: 'where({ workspace_id: workspaceId, id, holds_place: true })',
+    replacement: 'where({ workspace_id: workspaceId, id })',
+    tests: ['test/server/join/join-identity.test.ts', 'test/server/background/sweep.test.ts'],
+  },
+  {
+    name: 'join-rejected-sender',
+    breaks: 'Each email is discarded while the SMTP server rejects the sender.',
+    file: 'src/server/mail/mailer.ts',
+    text: " && command !== 'MAIL FROM'",
+    replacement: '',
+    tests: ['test/server/join/join-identity.test.ts'],
+  },
+  {
+    name: 'join-page-networks',
+    breaks: 'Ten hostile networks lock all visitors out of a join page.',
+    file: 'src/server/admission/join-limits.ts',
+    text: 'partyWeight: 9',
+    replacement: 'partyWeight: 0',
+    tests: ['test/server/admission/rate-limit.test.ts'],
+  },
 ]

@@ -136,10 +136,12 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'joinPages.release': (tx, intruder, { template }) => tx.joinPages.release(intruder, template),
   'joinPages.existsInProject': (tx, intruder, { project }) => tx.joinPages.existsInProject(intruder, project),
   'joinSubmissions.find': (tx, intruder, { submission }) => tx.joinSubmissions.find(intruder, submission),
+  'joinSubmissions.removePlace': (tx, intruder, { submission }) => tx.joinSubmissions.removePlace(intruder, submission),
   'joinSubmissions.delete': (tx, intruder, { submission }) => tx.joinSubmissions.delete(intruder, submission),
   'joinIdentities.takeMail': (tx, intruder, { template: templateId }) =>
     tx.joinIdentities.takeMail(intruder, { templateId, digest: 'theirs', language: 'de' }, later(1)),
   'joinIdentities.findByPass': (tx, intruder, { pass }) => tx.joinIdentities.findByPass(intruder, pass),
+  'joinIdentities.setDigest': (tx, intruder, { pass }) => tx.joinIdentities.setDigest(intruder, pass, 'mine'),
   'joinIdentities.deleteOfPass': (tx, intruder, { pass }) => tx.joinIdentities.deleteOfPass(intruder, pass),
   'images.find': (tx, intruder) => tx.images.find(intruder, imageId),
   'images.listKnown': (tx, intruder) => tx.images.listKnown(intruder, [imageId]),
@@ -721,8 +723,15 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
     await tx.joinPages.set(workspaceId, template, theirPage, start)
     await tx.joinPages.take(workspaceId, template)
     const join = { slug: 'theirs', source: null, consentVersion: null, consentedAt: null }
-    const content = { label: 'x', variables: {}, join, identity: 'email', language: 'en' }
-    const waiting = { id: submission, templateId: template, externalPassId: 'x', content, createdAt: start }
+    const content = { recovers: false, label: 'x', variables: {}, join, identity: 'email', language: 'en' }
+    const waiting = {
+      id: submission,
+      templateId: template,
+      externalPassId: 'x',
+      content,
+      holdsPlace: true,
+      createdAt: start,
+    }
     await tx.joinSubmissions.insert(workspaceId, waiting)
     const address = { templateId: template, digest: 'theirs', passId: pass, variable: 'email', language: 'en' }
     await tx.joinIdentities.insert(workspaceId, address)

@@ -13,14 +13,25 @@ export class Mailbox {
   readonly received: Received[] = []
   /** The response code to each recipient; 250 by default. */
   recipientCode = 250
+  /** The response code to each sender; 250 by default. */
+  senderCode = 250
   private server!: SMTPServer
 
-  async start(port = 0): Promise<number> {
+  /** @param account if given, the server offers STARTTLS, and requires this account */
+  async start(port = 0, account?: { user: string; password: string }): Promise<number> {
     this.server = new SMTPServer({
-      authOptional: true,
-      disabledCommands: ['STARTTLS'],
+      authOptional: account === undefined,
+      disabledCommands: account ? [] : ['STARTTLS'],
+      onAuth: ({ username, password }, _, done) => {
+        if (username === account?.user && password === account?.password) return done(null, { user: username })
+        done(new Error('Invalid username or password'))
+      },
       logger: false,
       closeTimeout: 100,
+      onMailFrom: (_, __, done) => {
+        if (this.senderCode === 250) return done()
+        done(Object.assign(new Error('Sender rejected'), { responseCode: this.senderCode }))
+      },
       onRcptTo: (_, __, done) => {
         if (this.recipientCode === 250) return done()
         done(Object.assign(new Error('No such user here'), { responseCode: this.recipientCode }))

@@ -86,21 +86,33 @@ export function rejectSlowly(limit: Limit): (key: string, party?: string) => Pro
   }
 }
 
-function createLimit(buckets: Pick<Buckets, 'take'>, name: string): Limit {
+/**
+ * @param name the name of the limit in the log
+ * @param options.counted the plural of what the limit counts, for the message
+ */
+export function createLimit(
+  buckets: Pick<Buckets, 'take'>,
+  name: string,
+  { counted = 'requests', details = {} }: { counted?: string; details?: Record<string, unknown> } = {},
+): Limit {
   return (key, cost, party) => {
     const wait = buckets.take(key, monotonicSeconds(), cost, party)
     if (wait === undefined) return
     const seconds = Math.max(1, Math.ceil(wait))
     throw new ApiError('RATE_LIMITED', {
-      message: `Too many requests; wait ${seconds} s.`,
+      message: `Too many ${counted}; wait ${seconds} s.`,
       headers: { 'retry-after': String(seconds) },
+      details,
       forLog: { limit: name },
     })
   }
 }
 
-/** Creates buckets that are not shared. Deletes buckets that are full again, at most every USAGE_TTL_SECONDS. */
-export function createOwnBuckets(rate: Rate): Pick<Buckets, 'take' | 'size'> {
+/**
+ * Creates buckets that are not shared. Deletes buckets that are full again, at most every USAGE_TTL_SECONDS.
+ * @param maxKeys the number of keys with a separate bucket. Further keys share one, so that memory is bounded
+ */
+export function createOwnBuckets(rate: Rate, maxKeys = Number.POSITIVE_INFINITY): Pick<Buckets, 'take' | 'size'> {
   const buckets = createBuckets(rate)
   let forgottenAt = monotonicSeconds()
   return {
@@ -110,7 +122,7 @@ export function createOwnBuckets(rate: Rate): Pick<Buckets, 'take' | 'size'> {
         buckets.usage(now)
         buckets.share(1, now)
       }
-      return buckets.take(key, now, cost, party)
+      return buckets.take(buckets.size() < maxKeys ? key : 'other', now, cost, party)
     },
     size: buckets.size,
   }
@@ -120,6 +132,11 @@ export function createOwnBuckets(rate: Rate): Pick<Buckets, 'take' | 'size'> {
 interface Rate {
   perSecond: number
   burst: number
+  /**
+   * The factor of the requests of a party when they are compared with the rest. With 9, a single party gets a tenth of
+   * the burst, and ten greedy parties leave more than a third to others. Default: 1.
+   */
+  partyWeight?: number
 }
 
 /** Rate limits by key. Times are in seconds of a monotonic clock. */
@@ -127,8 +144,8 @@ export interface Buckets {
   /**
    * Counts a request and returns undefined, or returns the seconds until it is allowed. A `cost` above 1 counts as
    * several requests: the request is allowed if a request of cost 1 would be, and later requests wait until the debt is
-   * refilled. A party of a shared key is rejected if it has used at least as many requests as remain, so that some
-   * requests always remain for other parties.
+   * refilled. A party of a shared key is rejected if its requests, multiplied by `partyWeight`, are at least as many as
+   * remain, so that some requests remain for other parties.
    */
   take(key: string, now: number, cost?: number, party?: string): number | undefined
   /** Returns the admitted requests by key. Counts only grow, and are reported for USAGE_TTL_SECONDS after a request. */
@@ -162,7 +179,7 @@ const USAGE_TTL_SECONDS = 5
 const LEAST_PART = 0.01
 
 /** Creates token buckets with a copy in each process, which admits its share until the next exchange of usage. */
-export function createBuckets({ perSecond, burst }: Rate): Buckets {
+export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buckets {
   const capacity = Math.max(1, burst)
   const buckets = new Map<string, Bucket>()
   let instances = 1
@@ -211,7 +228,7 @@ export function createBuckets({ perSecond, burst }: Rate): Buckets {
       fill(bucket, now)
       const free = instances === 1 ? bucket.level : Math.min(bucket.level, bucket.allowance)
       const part = party === undefined ? 0 : (bucket.parts.get(party) ?? 0)
-      const left = free - part
+      const left = free - part * partyWeight
       if (left < 1) return (1 - left) / perSecond
       if (party !== undefined) bucket.parts.set(party, part + cost)
       bucket.level -= cost

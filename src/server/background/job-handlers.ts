@@ -2,7 +2,7 @@ import { type Platform, platforms } from '../../core/contract/schemas/platform.t
 import type { JobKind, PlatformKind } from '../../storage/jobs/job-kinds.ts'
 import type { WorkerQueues } from '../jobs/queue-options.ts'
 import type { JobHandler, OnDiscard } from '../jobs/worker.ts'
-import { processJoins } from '../join/process-joins.ts'
+import { processJoins, releasePlace } from '../join/process-joins.ts'
 import { sendJoinLinks } from '../join/send-join-links.ts'
 import { fanOutBroadcasts } from '../messages/fan-out-broadcast.ts'
 import { failNotification, sendNotifications } from '../messages/send-notification.ts'
@@ -41,6 +41,7 @@ export const jobHandlers: Record<JobKind, JobHandler> = {
 
 export const onDiscard: Partial<Record<JobKind, OnDiscard>> = {
   'issue-pass': failPass,
+  'process-join': releasePlace,
   'send-notification': failNotification,
   'send-broadcast-notification': failNotification,
   ...Object.fromEntries(

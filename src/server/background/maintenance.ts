@@ -88,7 +88,13 @@ export async function sweep(
   await deleteOld(DOOR_INVITATION_DAYS, (tx, before, rows) => tx.retention.deleteDoorInvitations(before, rows))
   await deleteOld(SESSION_DAYS, (tx, before, rows) => tx.retention.deleteSessions(before, rows))
   await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.googleObjects.deleteCallbacks(before, rows))
-  await deleteOld(JOIN_SUBMISSION_DAYS, (tx, before, rows) => tx.retention.deleteJoinSubmissions(before, rows))
+  await deleteOld(JOIN_SUBMISSION_DAYS, async (tx, before, rows) => {
+    const deleted = await tx.joinSubmissions.deleteOld(before, rows)
+    for (const { workspaceId, templateId } of deleted.filter(({ holdsPlace }) => holdsPlace)) {
+      await tx.joinPages.release(workspaceId, templateId)
+    }
+    return { rows: deleted.length }
+  })
   await deleteOld(DEVICE_LOG_DAYS, (tx, before, rows) => tx.retention.deleteDeviceLogs(before, rows))
   await deleteOld(UPGRADE_DAYS, (tx, ...given) => tx.retention.deleteUpgrades(...given))
   await deleteOld(SNAPSHOT_DAYS, (tx, before, rows) => tx.retention.deleteSnapshots(before, rows))

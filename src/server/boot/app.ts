@@ -129,7 +129,7 @@ export function createApp(options: AppOptions): H3 {
   const joinServices = {
     ...publicServices,
     joinLimits: { address: counted(joinLimits.address, countJoin), page: counted(joinLimits.page, countJoin) },
-    addressKeyOf: (event: H3Event) => addressKey(addressOf(event)),
+    addressOf,
   }
   app.get(joinPath, (event) => showJoin(event, joinServices))
   app.post(joinPath, (event) => submitJoin(event, joinServices))

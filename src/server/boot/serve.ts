@@ -17,6 +17,7 @@ import { jobHandlers, onDiscard, queueOptions } from '../background/job-handlers
 import { startScheduler } from '../background/scheduler.ts'
 import { certificatesOf, certificatesOfIdentities, watchCertificates } from '../certificates.ts'
 import { type Config, isLoopback, type OidcConfig } from '../config.ts'
+import type { Services } from '../context.ts'
 import { createToken, endingTokens, type MadeToken } from '../create-token.ts'
 import { createCursors } from '../http/cursors.ts'
 import { createReadiness } from '../http/readiness.ts'
@@ -136,7 +137,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     closers.push(() => providers.close())
     const outbound = createOutbound({ allowInsecure: config.allowInsecureWebhooks })
     closers.push(() => outbound.close())
-    const mail = config.mail && createMailer(mailSettings(config.mail, publicUrl))
+    const mail = config.mail && createMailer(mailSettings(config.mail, publicUrl), noteMail({ log, metrics }))
     if (mail) closers.push(async () => mail.close())
     const services = createServices({
       store: config.isFrozen ? frozen(store) : store,
@@ -245,6 +246,18 @@ export function createFirstToken(store: Store, at: Date): Promise<MadeToken | un
     await tx.auditLog.insert(workspace.id, { ...entry, action: 'token.create', targetId: made.token.id }, at)
     return made
   })
+}
+
+/** Returns a function that reports whether the SMTP server accepts email, and logs each change. */
+export function noteMail({ log, metrics }: Pick<Services, 'log' | 'metrics'>): (reason?: string) => void {
+  let isDown = false
+  return (reason) => {
+    if (!isDown && reason !== undefined)
+      log.error({ reason }, 'the SMTP server does not accept email: run passes doctor')
+    if (isDown && reason === undefined) log.info('the SMTP server accepts email again')
+    isDown = reason !== undefined
+    metrics.mailDown.set(isDown ? 1 : 0)
+  }
 }
 
 /** Returns the settings of email. The default sender is an address at the host of the public URL. */

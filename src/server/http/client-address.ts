@@ -19,6 +19,14 @@ function withoutPort(text: string): string {
   return /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text
 }
 
+/** Returns the network of an address, which usually has one operator: the /24 of IPv4, or the /48 of IPv6. */
+export function networkKey(address: string): string {
+  if (!ipaddr.isValid(address)) return address
+  const parsed = ipaddr.process(address)
+  if (parsed instanceof ipaddr.IPv4) return ipaddr.IPv4.networkAddressFromCIDR(`${parsed.toString()}/24`).toString()
+  return ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/48`).toString()
+}
+
 /** Returns the key of a limit by address: an IPv4 address, or the /64 of an IPv6 address, which is one subscriber. */
 export function addressKey(address: string): string {
   if (!ipaddr.isValid(address)) return address

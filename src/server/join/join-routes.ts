@@ -8,6 +8,7 @@ import {
   type FormField,
   formFields,
   hasIdentity,
+  type JoinState,
   joinState,
   labelOf,
   readForm,
@@ -19,6 +20,7 @@ import type { PassJoin, StoredPass } from '../../storage/passes/pass-row.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions-repository.ts'
 import type { JoinLimits } from '../admission/join-limits.ts'
 import type { Services } from '../context.ts'
+import { addressKey, networkKey } from '../http/client-address.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
 import { decodeUtf8, readBody, requireContentType } from '../http/request-body.ts'
 import { pageResponse } from '../pages/html.ts'
@@ -27,6 +29,8 @@ import {
   CONSENT_INPUT,
   emptyForm,
   type FilledForm,
+  fullPage,
+  fullSentPage,
   type JoinPageFacts,
   joinPage,
   sentPage,
@@ -38,7 +42,7 @@ import { pageLanguage } from '../pages/words.ts'
 import { insertJoined, type JoinPlan, joinContext, planJoin } from './create-joined-pass.ts'
 import { endForAddress } from './form-tokens.ts'
 
-export type JoinServices = Services & { joinLimits: JoinLimits; addressKeyOf(event: H3Event): string }
+export type JoinServices = Services & { joinLimits: JoinLimits; addressOf(event: H3Event): string }
 
 /** The maximum size of a submitted form: 64 KiB of values, with percent-encoding. */
 const MAX_FORM_BYTES = 256 * 1024
@@ -51,8 +55,10 @@ interface OpenedPage {
   version: PublishedVersion
   issuer: IssuerFacts
   fields: FormField[]
-  /** False if the newest version has no email variable for the identity, so that no visitor can get a link. */
-  identifies: boolean
+  /** Closed also if the newest version has no email variable for the identity, so that no visitor can get a link. */
+  state: JoinState
+  /** Whether the page is full and has an identity: its form only sends the link of an existing pass. */
+  recovers: boolean
   facts: JoinPageFacts
 }
 
@@ -62,11 +68,11 @@ export async function showJoin(event: H3Event, services: JoinServices): Promise<
   const opened = await openPage(event, services, now)
   const { page, version, facts } = opened
   if (page.settings.identity !== undefined && event.url.searchParams.has(SENT)) return respond(200, sentPage(facts))
-  requireOpen(opened, now)
-  if (event.req.method === 'GET' && !isCrawler(event.req.headers.get('user-agent'))) {
+  requireOpen(opened)
+  if (!opened.recovers && event.req.method === 'GET' && !isCrawler(event.req.headers.get('user-agent'))) {
     services.linkOpens.noteJoin({ ...page, projectId: version.projectId }, sourceIn(event, page), now)
   }
-  return showForm(200, opened, emptyForm, services.formTokens.create(page.templateId, now))
+  return showForm(opened.recovers ? 410 : 200, opened, emptyForm, services.formTokens.create(page.templateId, now))
 }
 
 /**
@@ -76,9 +82,10 @@ export async function showJoin(event: H3Event, services: JoinServices): Promise<
  */
 export async function submitJoin(event: H3Event, services: JoinServices): Promise<Response> {
   const now = services.clock()
-  services.joinLimits.address(services.addressKeyOf(event))
+  const address = services.addressOf(event)
+  services.joinLimits.address(addressKey(address))
   const opened = await openPage(event, services, now)
-  const { page, version, fields } = opened
+  const { page, version, fields, recovers } = opened
   const form = await readSubmission(event)
   const fresh = () => services.formTokens.create(page.templateId, now)
   if (!form) return showForm(400, opened, { ...emptyForm, problem: 'invalid' }, fresh())
@@ -90,13 +97,13 @@ export async function submitJoin(event: H3Event, services: JoinServices): Promis
     const existing = await findExisting(page, externalIdOf(random), services)
     if (existing) return redirectToPass(existing, services, now)
   }
-  requireOpen(opened, now)
+  requireOpen(opened)
   // Compare the version in the checkbox, which the visitor saw, so that no visitor consents to a newer text by
   // accident.
   const hasConsent = cleanValue(form.get(CONSENT_INPUT) ?? '') === cleanValue(consent.version)
   const values = new Map(fields.map(({ name }) => [name, cleanValue(form.get(name) ?? '')]))
   const read = readForm(fields, values)
-  const lacksConsent = consent.required && !hasConsent
+  const lacksConsent = consent.required && !hasConsent && !recovers
   const filled = { values, hasConsent, lacksConsent, errors: new Map<string, FieldError>() }
   const reject = (more: Partial<FilledForm> = {}) =>
     showForm(400, opened, { ...filled, ...more }, random === undefined ? fresh() : token)
@@ -109,9 +116,9 @@ export async function submitJoin(event: H3Event, services: JoinServices): Promis
   const label = labelOf(page.settings.labelFrom, read.variables) ?? version.templateName
   const end = identity === undefined ? random : endForAddress(random, read.variables[identity]!)
   const wanted = { externalPassId: externalIdOf(end), label, variables: read.variables }
-  const plan = planJoin(wanted, version, services, context)
+  const plan = recovers ? undefined : planJoin(wanted, version, services, context)
   if (plan instanceof ApiError) return reject(problemsOf(plan, fields))
-  services.joinLimits.page(page.templateId)
+  services.joinLimits.page(page.templateId, 1, networkKey(address))
   const full = await services.takeQueue({ ...context, store }, 1)
   if (full) throw new ApiError('SERVICE_UNAVAILABLE', { message: full.message, headers: { 'retry-after': '60' } })
   const join: PassJoin = {
@@ -121,11 +128,11 @@ export async function submitJoin(event: H3Event, services: JoinServices): Promis
     consentedAt: hasConsent ? now : null,
   }
   if (identity === undefined) {
-    const pass = await createPass(opened, { plan, join }, services, context)
+    const pass = await createPass(opened, { plan: plan!, join }, services, context)
     return redirectToPass(pass, services, now)
   }
-  await storeSubmission(opened, { wanted, join, identity }, services, context)
-  return redirect(`${page.slug}?${SENT}`)
+  const hasPlace = await storeSubmission(opened, { wanted, join, identity }, services, context)
+  return hasPlace ? redirect(`${page.slug}?${SENT}`) : respond(410, fullSentPage(opened.facts))
 }
 
 type Context = Awaited<ReturnType<typeof joinContext>>
@@ -152,22 +159,27 @@ async function createPass(
 /**
  * Stores a submission for its job, which creates the pass or finds the pass of the address. The request does the same
  * for a known and a new address, so that neither its response nor its duration shows whether an address has a pass.
+ * Returns false if the page is full, so that the job finds only an existing pass.
  */
 async function storeSubmission(
-  { page, issuer, facts }: OpenedPage,
+  { page, recovers, facts }: OpenedPage,
   { wanted, join, identity }: { wanted: Parameters<typeof planJoin>[0]; join: PassJoin; identity: string },
   { store }: JoinServices,
   { workspaceId, correlationId, now }: Context,
-): Promise<void> {
+): Promise<boolean> {
   const { externalPassId, label, variables } = wanted
   const id = newId(now)
   const consentedAt = join.consentedAt?.toISOString() ?? null
-  const content = { label, variables, join: { ...join, consentedAt }, identity, language: facts.language.locale }
-  await store.transaction(async (tx) => {
-    const submission = { id, templateId: page.templateId, externalPassId, content, createdAt: now }
-    if (!(await tx.joinSubmissions.insert(workspaceId, submission))) return
-    if (!(await tx.joinPages.take(workspaceId, page.templateId))) throw new LinkEnded('full', issuer)
+  const { locale: language } = facts.language
+  const content = { recovers, label, variables, join: { ...join, consentedAt }, identity, language }
+  const { templateId } = page
+  return store.transaction(async (tx) => {
+    const submission = { id, templateId, externalPassId, content, holdsPlace: !recovers, createdAt: now }
+    if (!(await tx.joinSubmissions.insert(workspaceId, submission))) return !recovers
+    const hasPlace = !recovers && (await tx.joinPages.take(workspaceId, templateId))
+    if (!hasPlace) await tx.joinSubmissions.removePlace(workspaceId, id)
     await tx.jobs.insert([{ workspaceId, kind: 'process-join', subject: id, correlationId }], now)
+    return hasPlace
   })
 }
 
@@ -190,15 +202,17 @@ async function openPage(event: H3Event, services: JoinServices, now: Date): Prom
   const { sandboxed } = wallets
   const facts = { issuer, settings, language, platforms, sandboxed, publicUrl: links.publicUrl }
   const identifies = hasIdentity(definition, settings)
-  return { page, version, issuer, fields: formFields(definition, settings), identifies, facts }
+  const state = identifies ? joinState({ ...page, limit: page.passLimit }, now) : 'closed'
+  const recovers = state === 'full' && settings.identity !== undefined
+  const fields = formFields(definition, settings).filter(({ name }) => !recovers || name === settings.identity)
+  return { page, version, issuer, fields, state, recovers, facts }
 }
 
 /** The pattern of `JoinSlug`, so that other paths cost no query. */
 const SLUG = /^[a-z0-9-]{3,64}$/
 
-function requireOpen({ page, issuer, identifies }: OpenedPage, now: Date): void {
-  const state = identifies ? joinState({ ...page, limit: page.passLimit }, now) : 'closed'
-  if (state !== 'open') throw new LinkEnded(state, issuer)
+function requireOpen({ state, recovers, issuer }: OpenedPage): void {
+  if (state !== 'open' && !recovers) throw new LinkEnded(state, issuer)
 }
 
 /** Returns the fields of a form, or `undefined` if the body is not a form. @throws ApiError INVALID_INPUT (413) */
@@ -234,8 +248,13 @@ async function findExisting(
   return pass?.templateId === templateId ? pass : undefined
 }
 
-function showForm(status: number, { facts, fields }: OpenedPage, filled: FilledForm, token: string): Response {
-  return respond(status, joinPage(facts, { fields, token, filled }))
+function showForm(
+  status: number,
+  { facts, fields, recovers }: OpenedPage,
+  filled: FilledForm,
+  token: string,
+): Response {
+  return respond(status, (recovers ? fullPage : joinPage)(facts, { fields, token, filled }))
 }
 
 function respond(status: number, page: ReturnType<typeof joinPage>): Response {

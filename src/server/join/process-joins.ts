@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto'
 import { ApiError } from '../../core/errors.ts'
-import { foldAddress } from '../../core/rules/join/join-form.ts'
+import { addressDigest } from '../../core/rules/join/join-form.ts'
 import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { StoredSubmission } from '../../storage/join/join-submissions-repository.ts'
 import type { PassJoin } from '../../storage/passes/pass-row.ts'
@@ -34,15 +33,37 @@ async function processJoin(job: Job, submission: StoredSubmission, services: Joi
   const plan = version && planJoin({ externalPassId, label, variables }, version, services, context)
   // `planned` is undefined if the template was deleted, or a new version rejects the values.
   const planned = plan instanceof ApiError ? undefined : plan
-  await store.transaction(async (tx) => {
-    const [held] = await tx.jobs.complete([job])
-    if (!held) return
-    await tx.joinSubmissions.delete(workspaceId, submission.id)
-    if (!planned || !(await createOnce(tx, planned, submission, context, services))) {
-      await tx.joinPages.release(workspaceId, templateId)
-    }
-    await queueEmail(tx, submission, context)
-  })
+  const settle = (isFull: boolean) =>
+    store.transaction(async (tx) => {
+      const [held] = await tx.jobs.complete([job])
+      if (!held) return
+      const hadPlace = await tx.joinSubmissions.removePlace(workspaceId, submission.id)
+      if (!(await tx.joinSubmissions.delete(workspaceId, submission.id))) return
+      const isCreated = planned && !isFull && (await createOnce(tx, planned, submission, context, services))
+      if (isCreated && !hadPlace && !(await tx.joinPages.take(workspaceId, templateId))) throw new PageFull()
+      if (!isCreated && hadPlace) await tx.joinPages.release(workspaceId, templateId)
+      await queueEmail(tx, submission, context)
+    })
+  try {
+    await settle(content.recovers)
+  } catch (error) {
+    if (!(error instanceof PageFull)) throw error
+    await settle(true)
+  }
+}
+
+/** Rolls back the pass of a submission that has no place. */
+class PageFull extends Error {}
+
+/** Releases the place of a submission whose job was discarded. If an operator retries the job, it takes a place again. */
+export async function releasePlace(
+  tx: Repositories,
+  { workspaceId, subject }: Pick<Job, 'workspaceId' | 'subject'>,
+): Promise<void> {
+  const submission = await tx.joinSubmissions.find(workspaceId, subject)
+  if (submission && (await tx.joinSubmissions.removePlace(workspaceId, subject))) {
+    await tx.joinPages.release(workspaceId, submission.templateId)
+  }
 }
 
 /** Creates the pass, if its address has none. */
@@ -77,7 +98,5 @@ async function queueEmail(
 }
 
 function digestOf({ variables, identity }: StoredSubmission['content']): string {
-  return createHash('sha256')
-    .update(foldAddress(String(variables[identity])))
-    .digest('hex')
+  return addressDigest(String(variables[identity]))
 }

@@ -38,18 +38,17 @@ const MAX_CONNECTIONS = 3
 /** The time after which a job tries again, in seconds, while the SMTP server does not accept email. */
 const RETRY_SECONDS = 30
 
-export function createMailer({ url, from }: MailSettings): Mailer {
-  if (!/^smtps?:\/\/[^/]/.test(url) || !URL.canParse(url)) {
-    throw new SetupError('--smtp-url must be an address such as smtp://user:password@mail.example.com:587')
-  }
+/** @param onAttempt called after each attempt, with the reason if the SMTP server does not accept email */
+export function createMailer(
+  { url, from }: MailSettings,
+  onAttempt: (reason?: string) => void = () => undefined,
+): Mailer {
+  const options = connectionOptions(url)
   const { hostname } = new URL(url)
   const transport = createTransport({
-    url,
+    ...options,
     pool: true,
     maxConnections: MAX_CONNECTIONS,
-    connectionTimeout: TIMEOUT_MS,
-    greetingTimeout: TIMEOUT_MS,
-    socketTimeout: TIMEOUT_MS,
     // Never read the content of an email from a file or a URL.
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -66,15 +65,46 @@ export function createMailer({ url, from }: MailSettings): Mailer {
           messageId: `<${id}@${hostname}>`,
           headers: { 'auto-submitted': 'auto-generated' },
         })
-      } catch (error) {
-        throw toJobError(error as SmtpError)
+        onAttempt()
+      } catch (cause) {
+        const error = toJobError(cause as SmtpError)
+        onAttempt(error instanceof RescheduleError && !error.countsAsAttempt ? error.message : undefined)
+        throw error
       }
     },
     close: () => transport.close(),
   }
 }
 
-interface SmtpError extends Error {
+/** @throws SetupError for an address that is not smtp:// or smtps:// */
+function connectionOptions(url: string) {
+  if (!/^smtps?:\/\/[^/]/.test(url) || !URL.canParse(url)) {
+    throw new SetupError('--smtp-url must be an address such as smtp://user:password@mail.example.com:587')
+  }
+  return { url, connectionTimeout: TIMEOUT_MS, greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS }
+}
+
+/**
+ * Connects to the SMTP server and signs in, without sending an email. Returns the error, if there is one.
+ * @throws SetupError as createMailer
+ */
+export async function tryConnection(
+  url: string,
+  { requireTLS }: { requireTLS: boolean },
+): Promise<SmtpError | undefined> {
+  const options = connectionOptions(url)
+  const transport = createTransport({ ...options, requireTLS, forceAuth: new URL(url).username !== '' })
+  try {
+    await transport.verify()
+    return undefined
+  } catch (error) {
+    return error as SmtpError
+  } finally {
+    transport.close()
+  }
+}
+
+export interface SmtpError extends Error {
   /** The code of nodemailer: EENVELOPE if the server rejected an address, EMESSAGE if it rejected the content. */
   code?: string
   /** The SMTP command that failed. */
@@ -85,9 +115,12 @@ interface SmtpError extends Error {
 function toJobError(error: SmtpError): Error {
   const { code, command, responseCode = 0 } = error
   // Do not include the error or its message, because they contain the address and errors of attempts are logged.
-  const isRejected = (code === 'EENVELOPE' || code === 'EMESSAGE') && responseCode >= 500
+  // A rejected sender is a mistake in the settings, which concerns every email.
+  const isRejected = (code === 'EENVELOPE' || code === 'EMESSAGE') && responseCode >= 500 && command !== 'MAIL FROM'
   if (isRejected) return new DiscardError(`The SMTP server rejected the email with ${responseCode}.`)
-  const reason = responseCode > 0 ? `${code} ${responseCode}` : (code ?? error.name)
+  const reason = [code ?? error.name, responseCode || '', command === 'MAIL FROM' ? 'for the sender' : '']
+    .join(' ')
+    .trim()
   return new RescheduleError(`The SMTP server does not accept email: ${reason}.`, {
     retryAfterSeconds: RETRY_SECONDS,
     // Count a rejection of the address, such as 450 for an unknown domain, so that its job ends. Do not count 421, with

@@ -89,6 +89,7 @@ export function createMetrics() {
       '1 while updates for the identity wait because its platform does not respond, else 0.',
       ['provider', 'identity'],
     ),
+    mailDown: gauge('passes_mail_down', '1 while the SMTP server does not accept email, else 0.'),
   }
 }
 

@@ -1,3 +1,4 @@
+import { isTaken } from '../db/database-errors.ts'
 import { mapping, optionalTime, type RecordOf, type RowOf, text } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
@@ -17,6 +18,9 @@ export interface StoredIdentity extends RecordOf<typeof IDENTITY> {}
 
 /** The minimum time between two emails to an address. */
 const MAIL_INTERVAL_MS = 60_000
+
+/** Thrown if an address has another pass of the template. */
+export class AddressTaken extends Error {}
 
 /** The addresses that have a pass of a template. */
 export class JoinIdentities extends Repository {
@@ -51,6 +55,18 @@ export class JoinIdentities extends Repository {
   async findByPass(workspaceId: string, passId: string): Promise<StoredIdentity | undefined> {
     const row: RowOf<typeof IDENTITY> | undefined = await this.ofPass(workspaceId, passId).first()
     return row && IDENTITY.read(row)
+  }
+
+  /**
+   * Stores another address of a pass.
+   * @throws AddressTaken if it has another pass of the template. The transaction must be rolled back
+   */
+  async setDigest(workspaceId: string, passId: string, digest: string): Promise<void> {
+    try {
+      await this.ofPass(workspaceId, passId).update({ digest, mailed_at: null })
+    } catch (error) {
+      throw isTaken(error) ? new AddressTaken() : error
+    }
   }
 
   /** Forgets the address of a pass, so that the address can get another pass. */

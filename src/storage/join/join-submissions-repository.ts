@@ -1,10 +1,12 @@
 import type { Variables } from '../../core/rules/template/variables.ts'
-import { json, mapping, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { flag, json, mapping, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import type { PassJoin } from '../passes/pass-row.ts'
 
 /** The pass that a visitor asked for. */
 export interface JoinRequest {
+  /** Whether the visitor of a full page only asked for the link of an existing pass. */
+  recovers: boolean
   label: string
   variables: Variables
   join: Omit<PassJoin, 'consentedAt'> & { consentedAt: string | null }
@@ -18,6 +20,8 @@ const SUBMISSION = mapping({
   templateId: text,
   externalPassId: text,
   content: json<JoinRequest>(),
+  /** Whether the submission is counted in `joined` of its page. */
+  holdsPlace: flag,
   createdAt: time,
 })
 
@@ -43,7 +47,30 @@ export class JoinSubmissions extends Repository {
     return row && SUBMISSION.read(row)
   }
 
-  async delete(workspaceId: string, id: string): Promise<void> {
-    await this.db('join_submissions').where({ workspace_id: workspaceId, id }).delete()
+  /** Removes the place of a submission. Returns whether it had one, so that the caller releases each place once. */
+  async removePlace(workspaceId: string, id: string): Promise<boolean> {
+    const held = this.db('join_submissions').where({ workspace_id: workspaceId, id, holds_place: true })
+    return (await held.update({ holds_place: false })) > 0
+  }
+
+  /** Deletes submissions of any workspace from before a time, at most `limit`. Returns them, ordered by template. */
+  async deleteOld(before: Date, limit: number): Promise<(StoredSubmission & { workspaceId: string })[]> {
+    const rows: (RowOf<typeof SUBMISSION> & { workspace_id: string })[] = await this.db('join_submissions')
+      .where('created_at', '<', before.getTime())
+      .orderBy('template_id')
+      .limit(limit)
+      .forUpdate()
+      .skipLocked()
+    await this.db('join_submissions')
+      .whereIn(
+        'id',
+        rows.map(({ id }) => id),
+      )
+      .delete()
+    return rows.map((row) => ({ ...SUBMISSION.read(row), workspaceId: row.workspace_id }))
+  }
+
+  async delete(workspaceId: string, id: string): Promise<boolean> {
+    return (await this.db('join_submissions').where({ workspace_id: workspaceId, id }).delete()) > 0
   }
 }

@@ -273,10 +273,6 @@ export class Retention extends Repository {
     return deletedOf(await this.delete('template_upgrades', old, limit))
   }
 
-  async deleteJoinSubmissions(before: Date, limit: number): Promise<Deleted> {
-    return deletedOf(await this.delete('join_submissions', this.older('join_submissions', before), limit))
-  }
-
   async deleteDeviceLogs(before: Date, limit: number): Promise<Deleted> {
     return deletedOf(await this.delete('device_logs', this.older('device_logs', before), limit))
   }

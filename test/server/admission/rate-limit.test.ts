@@ -1,9 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { ErrorBody } from '../../../src/core/contract/schemas/common.ts'
 import { ApiError } from '../../../src/core/errors.ts'
 import { newToken } from '../../../src/core/rules/crypto/token.ts'
+import { createJoinLimits } from '../../../src/server/admission/join-limits.ts'
 import { createLimits, rejectSlowly } from '../../../src/server/admission/rate-limit.ts'
+import { networkKey } from '../../../src/server/http/client-address.ts'
 import { type Api, useApi } from '../../support/api.ts'
 
 const perSecond = 5
@@ -148,4 +150,26 @@ test('429 responses are delayed, a few per key at a time; more are sent at once,
   await new Promise(setImmediate)
   expect(told).toHaveLength(keys.length)
   await later
+})
+
+test('ten hostile networks never use up the limit of a join page for other networks', () => {
+  const time = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
+  onTestFinished(() => void time.mockRestore())
+  const { page } = createJoinLimits({ perAddress: 0, perPage: 600 })
+  const isAccepted = (address: string) => {
+    try {
+      page('page', 1, networkKey(address))
+      return true
+    } catch {
+      return false
+    }
+  }
+  const hostile = Array.from({ length: 10 }, (_, network) =>
+    Array.from({ length: 20 }, (_, host) => `198.51.${network}.${host}`),
+  ).flat()
+  for (let second = 0; second < 300; second += 1) {
+    for (const address of hostile) while (isAccepted(address));
+    expect(isAccepted(second % 2 === 0 ? '203.0.113.7' : '2001:db8:7:1::7')).toBe(true)
+    time.mockReturnValue(performance.now() + 1000)
+  }
 })

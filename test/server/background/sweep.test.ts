@@ -5,7 +5,7 @@ import type { RetentionDays } from '../../../src/server/config.ts'
 import type { Target } from '../../../src/storage/webhooks/deliveries-repository.ts'
 import type { StoredDelivery } from '../../../src/storage/webhooks/delivery-row.ts'
 import { explainPostgres, explainSqlite, type Statement } from '../../storage/db/query-plans.ts'
-import { insertPasses, newPass } from '../../storage/fixtures.ts'
+import { insertPasses, insertTemplate, newPass } from '../../storage/fixtures.ts'
 import { dialects } from '../../support/databases.ts'
 import { openServices, type TestServices } from '../jobs/fixtures.ts'
 
@@ -48,20 +48,35 @@ describe.each(dialects)('on %s', (dialect) => {
     expect([await ids(services, 'webhook_deliveries'), await ids(services, 'events')]).toEqual([[id], [eventId]])
   })
 
-  test('a submission of a join page is deleted after 30 days', async () => {
+  test('a submission of a join page is deleted after 30 days, and frees the place that it held', async () => {
     const services = await openServices(dialect)
     const { store, workspaceId, clock } = services
     const join = { slug: 'card', source: null, consentVersion: null, consentedAt: null }
-    const content = { label: 'Ada', variables: {}, join, identity: 'email', language: 'en' }
-    const [id, templateId] = [newId(clock()), newId(clock())]
-    const submission = { id, templateId, externalPassId: 'join:card:x', content, createdAt: clock() }
-    await store.transaction((tx) => tx.joinSubmissions.insert(workspaceId, submission))
+    const content = { recovers: false, label: 'Ada', variables: {}, join, identity: 'email', language: 'en' }
+    const id = newId(clock())
+    const { templateId } = await insertTemplate(store, workspaceId)
+    const settings = { title: 'x', intro: '', fields: [], labelFrom: [], source: true }
+    const consent = { text: 'x', version: '1', required: false }
+    const page = { slug: 'card', settings: { ...settings, consent }, open: true, closesAt: null, passLimit: 1 }
+    const submission = { id, templateId, externalPassId: 'join:card:x', content, holdsPlace: true, createdAt: clock() }
+    await store.transaction(async (tx) => {
+      await tx.joinPages.set(workspaceId, templateId, page, clock())
+      await tx.joinPages.take(workspaceId, templateId)
+      await tx.joinSubmissions.insert(workspaceId, submission)
+      await tx.joinSubmissions.insert(workspaceId, {
+        ...submission,
+        id: newId(clock()),
+        externalPassId: 'join:card:y',
+        holdsPlace: false,
+      })
+    })
+    const joined = async () => (await store.joinPages.find(workspaceId, templateId))?.joined
     services.advance(30 * DAY - 1)
     await sweepWith(services, { deliveriesDays: 0, auditDays: 0 })
-    expect(await ids(services, 'join_submissions')).toEqual([id])
+    expect([(await ids(services, 'join_submissions')).length, await joined()]).toEqual([2, 1])
     services.advance(2)
     await sweepWith(services, { deliveriesDays: 0, auditDays: 0 })
-    expect(await ids(services, 'join_submissions')).toEqual([])
+    expect([await ids(services, 'join_submissions'), await joined()]).toEqual([[], 0])
   })
 
   test('the audit log is deleted after its days, and 0 keeps everything forever', async () => {

@@ -3,6 +3,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
+import { onDiscard } from '../../../src/server/background/job-handlers.ts'
+import { noteMail } from '../../../src/server/boot/serve.ts'
 import { createMailer } from '../../../src/server/mail/mailer.ts'
 import { type Api, type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
@@ -19,7 +21,10 @@ describe.each(dialects)('on %s', (dialect) => {
 
   beforeAll(async () => {
     port = await mailbox.start()
-    const mail = createMailer({ url: `smtp://127.0.0.1:${port}`, from: 'Coffee <cards@coffee.example>' })
+    const mail = createMailer(
+      { url: `smtp://127.0.0.1:${port}`, from: 'Coffee <cards@coffee.example>' },
+      noteMail(api.services),
+    )
     api.services.mail = mail
     api.app = api.createApp(api.services)
   })
@@ -52,6 +57,8 @@ describe.each(dialects)('on %s', (dialect) => {
 
   const join = (path: string, email: string, headers: Record<string, string> = {}) => submit(api, path, email, headers)
   const passesOf = async (workspace: TestWorkspace) => (await workspace.ok(contract.passes.list, {})).items
+  const joinedOf = async (workspace: TestWorkspace, { templateId: id }: { templateId: string }) =>
+    (await workspace.ok(contract.joinPages.get, { params: { id } })).joined
 
   test('an address gets one pass, whose link is mailed at most once a minute, also in another case', async () => {
     const workspace = await api.workspace()
@@ -77,7 +84,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await join(page.path, 'ADA@Example.COM')
     await api.runJobs()
     expect([mails().length, (await passesOf(workspace)).length]).toEqual([2, 1])
-    expect((await workspace.ok(contract.joinPages.get, { params: { id: page.templateId } })).joined).toBe(1)
+    expect(await joinedOf(workspace, page)).toBe(1)
   })
 
   test('the email is in the language of the visitor, and contains nothing that the visitor typed', async () => {
@@ -116,31 +123,26 @@ describe.each(dialects)('on %s', (dialect) => {
     await Promise.all(['a@b.example', 'A@b.example', 'a@B.example', 'A@B.EXAMPLE'].map((one) => join(page.path, one)))
     await api.runJobs()
     expect(await passesOf(workspace)).toHaveLength(1)
-    expect((await workspace.ok(contract.joinPages.get, { params: { id: page.templateId } })).joined).toBe(1)
+    expect(await joinedOf(workspace, page)).toBe(1)
     expect(mailbox.received.filter(({ to }) => to[0]!.toLowerCase() === 'a@b.example')).toHaveLength(1)
   })
 
   test('a visitor who goes back and corrects the address gets a pass and an email for it', async () => {
     const workspace = await api.workspace()
     const page = await joinPage(workspace)
-    const { text } = await api.send('GET', page.path)
-    const token = /name="-token" value="([\w-]{48})"/.exec(text)![1]!
-    const send = (email: string) =>
-      api.send('POST', page.path, {
-        body: new URLSearchParams({ '-token': token, email }).toString(),
-        headers: { 'content-type': 'application/x-www-form-urlencoded' },
-      })
-    await send('mistyped@example.com')
-    await send('hasty@example.com')
+    const token = await tokenOf(api, page.path)
+    const correct = (email: string) => send(api, page.path, { '-token': token, email })
+    await correct('mistyped@example.com')
+    await correct('hasty@example.com')
     await api.runJobs()
-    await send('Hasty@example.com')
-    await send('corrected@example.com')
+    await correct('Hasty@example.com')
+    await correct('corrected@example.com')
     await api.runJobs()
     const labels = (await passesOf(workspace)).map(({ label }) => label).sort()
     expect(labels).toEqual(['corrected@example.com', 'hasty@example.com', 'mistyped@example.com'])
     for (const email of ['hasty@example.com', 'corrected@example.com'])
       expect(mailbox.received.filter(({ to }) => to[0] === email)).toHaveLength(1)
-    expect((await workspace.ok(contract.joinPages.get, { params: { id: page.templateId } })).joined).toBe(3)
+    expect(await joinedOf(workspace, page)).toBe(3)
   })
 
   test('a page whose new version has no email variable for the identity is closed', async () => {
@@ -185,6 +187,95 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
+  test('if the SMTP server rejects the sender, emails wait and an alert starts, until it accepts one', async () => {
+    const page = await joinPage(await api.workspace())
+    const isDown = async () => (await api.services.metrics.mailDown.get()).values[0]!.value
+    mailbox.senderCode = 550
+    await join(page.path, 'waits@example.com')
+    await expect(api.runJobs()).rejects.toMatchObject({ name: 'RescheduleError', countsAsAttempt: false })
+    expect(await isDown()).toBe(1)
+    mailbox.senderCode = 250
+    await api.database.writer('jobs').where({ kind: 'send-join-link' }).update({ claim_token: null })
+    api.advance(11)
+    await api.runJobs()
+    expect([await isDown(), mailbox.received.filter(({ to }) => to[0] === 'waits@example.com').length]).toEqual([0, 1])
+  })
+
+  test('a full page mails the link to a known address, and its response is the same for every address', async () => {
+    const workspace = await api.workspace()
+    const page = await joinPage(workspace, { limit: 1, consent: { text: 'I agree.', version: '1', required: true } })
+    const early = await tokenOf(api, page.path)
+    await submit(api, page.path, 'member@example.com', {}, { '-consent': '1' })
+    await api.runJobs()
+    api.advance(60)
+    const shown = await api.send('GET', page.path)
+    expect([shown.status, shown.text.includes('All passes are taken'), shown.text.includes('id="consent"')]).toEqual([
+      410,
+      true,
+      false,
+    ])
+    const known = await submit(api, page.path, 'MEMBER@example.com')
+    const fresh = await submit(api, page.path, 'stranger@example.com')
+    const earlier = await send(api, page.path, { '-token': early, '-consent': '1', email: 'early@example.com' })
+    expect([known.status, fresh.status, fresh.text, earlier.text]).toEqual([410, 410, known.text, known.text])
+    expect((await submit(api, page.path, 'member@')).status).toBe(400)
+    await api.runJobs()
+    const received = (email: string) => mailbox.received.filter(({ to }) => to[0] === email).length
+    expect(['member', 'stranger', 'early'].map((name) => received(`${name}@example.com`))).toEqual([2, 0, 0])
+    expect(await passesOf(workspace)).toHaveLength(1)
+    expect(await joinedOf(workspace, page)).toBe(1)
+  })
+
+  test('concurrent submissions for the last place create one pass, and the others hold no place', async () => {
+    const workspace = await api.workspace()
+    const page = await joinPage(workspace, { limit: 1 })
+    const answers = await Promise.all(['p', 'q', 'r', 's'].map((name) => join(page.path, `${name}@last.example`)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([303, 410, 410, 410])
+    await api.runJobs()
+    expect([(await passesOf(workspace)).length, await joinedOf(workspace, page)]).toEqual([1, 1])
+  })
+
+  test('a discarded submission releases its place once, and takes one again if its job is retried', async () => {
+    const workspace = await api.workspace()
+    const page = await joinPage(workspace, { limit: 1 })
+    await join(page.path, 'unlucky@example.com')
+    const { store } = api.services
+    const discard = (at: Date) =>
+      store.transaction(async (tx) => {
+        const [job] = await api.database.reader('jobs').where({ kind: 'process-join' }).select('subject')
+        const discarded = { workspaceId: workspace.id, subject: job.subject as string, correlationId: null }
+        await onDiscard['process-join']!(tx, discarded, 'broken', at)
+      })
+    await discard(api.now)
+    await discard(api.now)
+    expect(await joinedOf(workspace, page)).toBe(0)
+    await api.runJobs()
+    expect([(await passesOf(workspace)).length, await joinedOf(workspace, page)]).toEqual([1, 1])
+  })
+
+  test('an update of the address moves the pass to the new address, and frees the old one', async () => {
+    const workspace = await api.workspace()
+    const page = await joinPage(workspace)
+    await join(page.path, 'old@example.com')
+    await join(page.path, 'taken@example.com')
+    await api.runJobs()
+    const pass = (await passesOf(workspace)).find(({ label }) => label === 'old@example.com')!
+    const update = (email: string | null) =>
+      workspace.call(contract.passes.update, { params: { id: pass.id }, body: { variables: { email } } })
+    expect((await update('TAKEN@example.com')).status).toBe(409)
+    expect((await update('moved@example.com')).status).toBe(200)
+    await join(page.path, 'MOVED@example.com')
+    await join(page.path, 'old@example.com')
+    await api.runJobs()
+    expect(await passesOf(workspace)).toHaveLength(3)
+    const moved = mailbox.received.filter(({ to }) => to[0] === 'moved@example.com')
+    expect(moved).toHaveLength(1)
+    const link = await api.send('GET', new URL(linkIn(moved[0]!)).pathname)
+    expect(link.text).toContain('old@example.com')
+    expect((await update(null)).status).toBe(200)
+    expect(await api.database.reader('join_identities').where({ pass_id: pass.id })).toEqual([])
+  })
+
   test.skipIf(dialect === 'sqlite')('a visitor joins a page without an identity while it is replaced', async () => {
     const workspace = await api.workspace()
     const page = await joinPage(workspace, { identity: undefined })
@@ -200,7 +291,7 @@ describe.each(dialects)('on %s', (dialect) => {
       return { answer }
     })
     expect((await answer).headers.get('location')).toContain('/l/')
-    expect((await workspace.ok(contract.joinPages.get, { params: { id: page.templateId } })).joined).toBe(1)
+    expect(await joinedOf(workspace, page)).toBe(1)
   })
 
   test('erasing a pass frees its address, and so does a transfer', async () => {
@@ -233,11 +324,18 @@ test('a server without a greeting does not hold a job longer than its timeout', 
   mute.close()
 })
 
-async function submit(api: Api, path: string, email: string, headers: Record<string, string>) {
+async function submit(api: Api, path: string, email: string, headers: Record<string, string> = {}, more: object = {}) {
+  return send(api, path, { '-token': await tokenOf(api, path, headers), email, ...more }, headers)
+}
+
+async function tokenOf(api: Api, path: string, headers: Record<string, string> = {}): Promise<string> {
   const { text } = await api.send('GET', path, { headers })
-  const token = /name="-token" value="([\w-]{48})"/.exec(text)![1]!
+  return /name="-token" value="([\w-]{48})"/.exec(text)![1]!
+}
+
+function send(api: Api, path: string, form: Record<string, string>, headers: Record<string, string> = {}) {
   return api.send('POST', path, {
-    body: new URLSearchParams({ '-token': token, email }).toString(),
+    body: new URLSearchParams(form).toString(),
     headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
   })
 }

@@ -16,6 +16,7 @@ import { insertPasses, insertTemplate, insertWorkspace, newPass, openTestDatabas
 import { sandboxAccount, sandboxChain } from '../../support/chains.ts'
 import { testConfig } from '../../support/config.ts'
 import { migratedDatabase, temporaryFolder } from '../../support/databases.ts'
+import { Mailbox } from '../../support/mailbox.ts'
 
 /** Runs the checks that need services of Apple and Google against emulators of the same protocols. */
 
@@ -186,4 +187,40 @@ test("an identity whose platform does not respond is reported if a server's metr
     message: expect.stringContaining('passes_identity_paused'),
   })
   expect(await find({ metrics: { ...metrics, port: 1 } })).toMatchObject({ status: 'SKIPPED' })
+})
+
+test('the SMTP server is checked without sending an email, and each failure says what to do', async () => {
+  const mailbox = new Mailbox()
+  const port = await mailbox.start(0, { user: 'cards', password: 'p@ss' })
+  onTestFinished(() => mailbox.stop())
+  const check = async (smtpUrl: string) => (await examine({}, { mail: { smtpUrl } }))('Email: SMTP server')
+  expect(await check(`smtp://cards:p%40ss@127.0.0.1:${port}?tls.rejectUnauthorized=false`)).toMatchObject({
+    status: 'PASSED',
+    message: `127.0.0.1:${port}: STARTTLS, signed in as cards`,
+  })
+  const wrong = await check(`smtp://cards:wrong@127.0.0.1:${port}?tls.rejectUnauthorized=false`)
+  expect(wrong).toMatchObject({
+    status: 'FAILED',
+    message: `127.0.0.1:${port} rejects the user or the password (535).`,
+  })
+  expect(JSON.stringify(wrong)).not.toContain('wrong@')
+  const certificate = await check(`smtp://cards:p%40ss@127.0.0.1:${port}`)
+  expect(certificate).toMatchObject({ status: 'FAILED', message: expect.stringContaining('is not valid') })
+  const tls = await check(`smtps://cards:p%40ss@127.0.0.1:${port}`)
+  expect(tls).toMatchObject({ status: 'FAILED', fix: expect.stringContaining('465') })
+  const closed = await check('smtp://127.0.0.1:1')
+  expect(closed).toMatchObject({ status: 'FAILED', fix: expect.stringContaining('firewall') })
+  expect(await check('mail.example.com:25')).toMatchObject({
+    status: 'FAILED',
+    message: expect.stringContaining('--smtp-url'),
+  })
+  expect(mailbox.received).toEqual([])
+
+  const plain = new Mailbox()
+  const plainPort = await plain.start()
+  onTestFinished(() => plain.stop())
+  expect(await check(`smtp://127.0.0.1:${plainPort}`)).toMatchObject({
+    status: 'PASSED',
+    message: `127.0.0.1:${plainPort}: not encrypted, without a password`,
+  })
 })

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { codePointLength } from '../../bounds.ts'
 import { type JoinPageWrite, MAX_SOURCE } from '../../contract/join-pages.ts'
 import type { Definition, WrittenDefinition } from '../../contract/schemas/definition.ts'
@@ -138,6 +139,11 @@ export function labelOf(texts: readonly string[], variables: Record<string, stri
 /** Returns an address as the identity of its owner: addresses that differ only in case are the same. */
 export function foldAddress(address: string): string {
   return address.trim().toLowerCase()
+}
+
+/** Returns the digest by which the database knows an address: SHA-256, in hexadecimal. */
+export function addressDigest(address: string): string {
+  return createHash('sha256').update(foldAddress(address)).digest('hex')
 }
 
 /** The state of a page: whether it accepts visitors. */

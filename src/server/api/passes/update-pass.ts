@@ -4,10 +4,12 @@ import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import { identifierDigest, newScanCode } from '../../../core/rules/crypto/scan-code.ts'
 import { barcodeMessage, showsScanCode } from '../../../core/rules/display/card.ts'
+import { addressDigest } from '../../../core/rules/join/join-form.ts'
 import type { PassGroup } from '../../../core/rules/pass/groups.ts'
 import { changedFields } from '../../../core/rules/pass/pass-rules.ts'
 import { imagesOfPass } from '../../../core/rules/template/image-choice.ts'
 import { buildScope } from '../../../core/rules/template/resolve.ts'
+import { AddressTaken } from '../../../storage/join/join-identities-repository.ts'
 import { bumpedCounters } from '../../../storage/passes/pass-change.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { PassChange } from '../../../storage/passes/passes-repository.ts'
@@ -162,10 +164,34 @@ async function storeChange(
     const kept = images.map((image) => image.id)
     await tx.images.deleteOfPass(workspaceId, id, kept)
     await queueUpdates()
-  }
+  } else if (pass.join) await followAddress(tx, pass, variables)
   if (images.length > 0) await tx.images.insertUses(workspaceId, usesOf({ id, images }))
   await deleteLeftClasses(tx, workspaceId, [pass], [ofClass!])
   return ofClass!
+}
+
+/**
+ * Makes the address of a pass of a join page that of its variables, so that its holder gets the link at the new address.
+ * @throws ApiError CONFLICT if the new address has another pass
+ */
+async function followAddress(
+  tx: Repositories,
+  { workspaceId, id, variables: before }: StoredPass,
+  variables: StoredPass['variables'],
+): Promise<void> {
+  const { variable } = (await tx.joinIdentities.findByPass(workspaceId, id)) ?? {}
+  if (variable === undefined || variables[variable] === before[variable]) return
+  const address = variables[variable]
+  if (typeof address !== 'string' || address === '') return tx.joinIdentities.deleteOfPass(workspaceId, id)
+  try {
+    await tx.joinIdentities.setDigest(workspaceId, id, addressDigest(address))
+  } catch (error) {
+    if (!(error instanceof AddressTaken)) throw error
+    throw new ApiError('CONFLICT', {
+      message: `Another pass of the join page has this address: change variables.${variable} of that pass first, or erase it.`,
+      details: { passId: id, variable },
+    })
+  }
 }
 
 /** Returns the columns that a new holder changes, as toHolderColumns writes them. */

@@ -6,6 +6,7 @@ import { checkConfiguration, checkFiles, checkPublicUrl, checkServerKey } from '
 import { checkDatabase, openExisting } from './database-checks.ts'
 import { checkGoogle, type GoogleOptions } from './google-checks.ts'
 import { checkIdentities, checkPauses } from './identity-checks.ts'
+import { checkMail } from './mail-checks.ts'
 import { checkSignIn } from './sign-in-checks.ts'
 import { checkWork } from './work.ts'
 
@@ -39,6 +40,7 @@ export async function diagnose(options: DoctorOptions): Promise<Check[]> {
       ...(await checkPauses(config)),
       ...publicUrl.checks,
       ...(await checkSignIn(config, { store: usable && createStore(usable), clock })),
+      ...(await checkMail(config)),
       ...(await checkWork(usable, clock())),
     ]
   } finally {

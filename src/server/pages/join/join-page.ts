@@ -39,25 +39,57 @@ export const CONSENT_INPUT = '-consent'
 const JOIN_STYLE = browserFile('join.css')
 
 /** Returns the page with the form. It works without scripts. */
-export function joinPage(
-  facts: JoinPageFacts,
-  { fields, token, filled }: { fields: readonly FormField[]; token: string; filled: FilledForm },
-): Page {
-  const { words } = facts.language
+export function joinPage(facts: JoinPageFacts, { fields, token, filled }: AskedForm): Page {
+  const { check, submit } = facts.language.words.join
   const title = textOf(facts.settings.title, facts)
   const summary = summaryHtml(fields, filled, facts)
-  const form = `<form method="post">${summary}<input type="hidden" name="${TOKEN_INPUT}" value="${token}">
+  const form = formHtml(facts, { fields, token, filled }, { summary, consent: consentHtml(filled, facts), submit })
+  return pageOf(facts, summary === '' ? title : `${check} ${title}`, form)
+}
+
+/** Returns the page of a full page with an identity: its form only asks for the address, to which the link is sent. */
+export function fullPage(facts: JoinPageFacts, asked: AskedForm): Page {
+  const { recover } = facts.language.words.join
+  const summary = summaryHtml(asked.fields, asked.filled, facts)
+  const form = formHtml(facts, asked, { summary, consent: '', submit: recover.submit })
+  return fullPageOf(facts, recover.ask, form)
+}
+
+/** Returns the page after the address was sent to a full page. It is the same for every address. */
+export function fullSentPage(facts: JoinPageFacts): Page {
+  return fullPageOf(facts, facts.language.words.join.recover.sent)
+}
+
+function fullPageOf(facts: JoinPageFacts, text: string, form = ''): Page {
+  const { title, what } = facts.language.words.problems.joinFull
+  return pageOf(facts, title, `${statusHtml({ title, what, advice: text })}${form}`)
+}
+
+interface AskedForm {
+  fields: readonly FormField[]
+  token: string
+  filled: FilledForm
+}
+
+function formHtml(
+  facts: JoinPageFacts,
+  { fields, token, filled }: AskedForm,
+  { summary, consent, submit }: { summary: string; consent: string; submit: string },
+): string {
+  return `<form method="post">${summary}<input type="hidden" name="${TOKEN_INPUT}" value="${token}">
 ${fields.map((field) => fieldHtml(field, filled, facts)).join('\n')}
-${consentHtml(filled, facts)}
-<button class="button" type="submit">${escapeHtml(words.join.submit)}</button></form>`
-  return pageOf(facts, summary === '' ? title : `${words.join.check} ${title}`, form)
+${consent}
+<button class="button" type="submit">${escapeHtml(submit)}</button></form>`
 }
 
 /** Returns the page after a submission whose link is sent by email. It is the same for every address. */
 export function sentPage(facts: JoinPageFacts): Page {
-  const { title, what, advice } = facts.language.words.join.sent
-  const main = `<div class="sent" role="status"><h2>${escapeHtml(title)}</h2><p>${escapeHtml(what)}</p><p class="muted">${escapeHtml(advice)}</p></div>`
-  return pageOf(facts, title, main)
+  const { sent } = facts.language.words.join
+  return pageOf(facts, sent.title, statusHtml(sent))
+}
+
+function statusHtml({ title, what, advice }: Record<'title' | 'what' | 'advice', string>): string {
+  return `<div class="sent" role="status"><h2>${escapeHtml(title)}</h2><p>${escapeHtml(what)}</p><p class="muted">${escapeHtml(advice)}</p></div>`
 }
 
 function pageOf(facts: JoinPageFacts, title: string, form: string): Page {

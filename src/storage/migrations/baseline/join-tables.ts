@@ -25,6 +25,8 @@ export async function createJoinPages(db: Knex): Promise<void> {
     table.uuid('template_id').notNullable()
     table.text('external_pass_id').notNullable()
     table.text('content').notNullable()
+    // Whether the submission is counted in `joined` of its page.
+    table.boolean('holds_place').notNullable()
     table.bigInteger('created_at').notNullable()
     table.unique(['workspace_id', 'external_pass_id'])
   })
