@@ -257,8 +257,10 @@ const gateColumns: Column<GateStats>[] = [
   { title: 'reversed', value: ({ reversed }) => count(reversed), whole: true },
 ]
 
+const exitsColumn: Column<GateStats> = { title: 'exits', value: ({ exits = 0 }) => count(exits), whole: true }
+
 export function showStatsByGate({ items }: ScanStatsByGate, width: number | undefined): string {
-  return table(items, gateColumns, { width })
+  return table(items, items.some(({ exits }) => exits) ? [...gateColumns, exitsColumn] : gateColumns, { width })
 }
 
 export function showReplay(

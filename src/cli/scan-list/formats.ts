@@ -91,6 +91,8 @@ export const scansShape: ListShape<HeldScan> = {
     { name: 'validateAsOf', value: ({ metadata }) => metadata.validateAsOf ?? null },
     { name: 'metadata', value: ({ metadata }) => JSON.stringify(metadata) },
     { name: 'label', title: 'holder' },
+    { name: 'zoneId', value: (scan) => scan.zoneId ?? null, kind: 'id', title: 'zone' },
+    { name: 'direction', value: (scan) => scan.direction ?? null },
     { name: 'gate', value: ({ metadata }) => metadata.gate ?? null, inCsv: false },
     {
       name: 'verification',

@@ -50,6 +50,13 @@ export const ScanStatsByGate = z.strictObject({
         totalScans: figures.totalScans,
         totalDenied: figures.totalDenied,
         reversed: Count.describe('Reversals that were made at this gate.'),
+        exits: z
+          .int()
+          .optional()
+          .describe(
+            'Exits from zones, minus the exits that were reversed at this gate. Absent if 0. The people admitted at ' +
+              'this gate are totalScans - totalDenied - reversed - exits.',
+          ),
       }),
     )
     .max(MAX_GATES)

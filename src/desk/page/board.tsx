@@ -5,6 +5,7 @@ import type { ScanStatsByGate } from '../../core/contract/scans.ts'
 import type { ScanItem, ScanResult } from '../../core/contract/schemas/scan-shapes.ts'
 import { describeFilter } from '../../core/rules/lists/pass-filters.ts'
 import { reasonCodes } from '../../core/rules/redemption/scan-reasons.ts'
+import { admittedAt } from '../../core/rules/zones/admitted.ts'
 import type { DeskWords } from '../../locales/desk-texts.ts'
 import {
   beginningOf,
@@ -25,6 +26,8 @@ import { Plot } from './plots.tsx'
 import { Zones } from './zones.tsx'
 
 type Bucket = ProjectFigures['items'][number]
+
+type GateFigures = ScanStatsByGate['items'][number]
 
 type SentBroadcast = Awaited<ReturnType<(typeof boardSources)['broadcasts']['load']>>[number]
 
@@ -106,9 +109,12 @@ export function Board({ projectId }: { projectId: string }) {
               keyOf={({ gate }) => JSON.stringify(gate)}
               columns={{
                 [words.gate]: ({ gate }) => <Foreign>{gate ?? words.noGate}</Foreign>,
-                [words.accepted]: ({ gate, totalScans, totalDenied }) => (
-                  <span data-number={`gate ${JSON.stringify(gate)}`}>{number(totalScans - totalDenied)}</span>
+                [words.accepted]: (figures) => (
+                  <span data-number={`gate ${JSON.stringify(figures.gate)}`}>{number(admittedAt(figures))}</span>
                 ),
+                ...(items.some(({ exits }) => exits) && {
+                  [words.exits]: ({ exits = 0 }: GateFigures) => number(exits),
+                }),
                 [words.denied]: ({ totalDenied }) => number(totalDenied),
                 [words.perMinute]: ({ gate }) => {
                   const now = gatesNow?.find((one) => one.gate === gate)
@@ -309,8 +315,9 @@ function reasonOf(reason: ScanItem['reason'], words: DeskWords): string {
   return reason === null ? '–' : words.reasons[reasonCodes[reason]]
 }
 
-function entriesPerMinute({ totalScans, totalDenied }: ScanStatsByGate['items'][number]): number {
-  return (totalScans - totalDenied) / PACE_MINUTES
+/** Returns 0 if more entries were taken back than made at the gate in these minutes. */
+function entriesPerMinute(figures: GateFigures): number {
+  return Math.max(0, admittedAt(figures)) / PACE_MINUTES
 }
 
 /** Returns the text of a result: everything that is neither accepted nor a reversal counts as rejected. */

@@ -4,6 +4,7 @@ import type { ScanCreate, ScanStatsByGate } from '../../core/contract/scans.ts'
 import type { Direction, ScanItem, ScanResponse } from '../../core/contract/schemas/scan-shapes.ts'
 import type { Zone } from '../../core/contract/zones.ts'
 import type { DoorLanguage } from '../../core/rules/redemption/scan-message.ts'
+import { admittedAt } from '../../core/rules/zones/admitted.ts'
 import type { DoorClock } from './clock.ts'
 import type { ClaimFailure, GateCount } from './engine.ts'
 import type { EngineEnvironment, EngineSettings } from './environment.ts'
@@ -234,7 +235,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
       const reply = await ask<ScanStatsByGate>({ path: `/v1/scans/stats?${query}`, fits })
       if (reply.kind !== 'answer') return undefined
       return reply.value.items
-        .map(({ gate, totalScans, totalDenied, reversed }) => ({ gate, accepted: totalScans - totalDenied - reversed }))
+        .map((figures) => ({ gate: figures.gate, accepted: admittedAt(figures) }))
         .filter(({ accepted }) => accepted > 0)
     },
   }

@@ -127,13 +127,17 @@ export const counters: Counter[] = [
   },
 ]
 
+/** Exits from zones and their reversals count separately by gate, because an exit admits nobody. */
+const decisionAtGate = (row: string) =>
+  `case when ${row}.direction = 'out' and ${row}.result <> 'denied' then ${row}.result || '/exit' else ${decision(row)} end`
+
 /** Returns the counter of scans by gate. An erasure removes the gate of a scan, so the context is watched. */
 export function gateCounter(db: Knex): Counter {
   return {
     name: 'scans-by-gate',
     table: 'scans',
     watched: ['context'],
-    parts: (row) => ({ ...projectAndTemplate(row), kind: decision(row), key: gateOf(db, row) }),
+    parts: (row) => ({ ...projectAndTemplate(row), kind: decisionAtGate(row), key: gateOf(db, row) }),
   }
 }
 

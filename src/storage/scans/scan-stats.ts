@@ -28,6 +28,8 @@ export interface GateFigures {
   totalScans: number
   totalDenied: number
   reversed: number
+  /** Accepted exits from zones, minus the exits that were reversed at this gate. */
+  exits: number
 }
 
 /** The filters of statistics over time. */
@@ -92,22 +94,32 @@ export class ScanStats extends Repository {
     const isOfSome = scanContextKey || scanContextFrom || scanContextUntil || scanned?.from || scanned?.to
     const counted = isOfSome
       ? ofScans(narrowed(this.db('scans').where('scans.workspace_id', workspaceId), 'scans', filters), filters).select(
-          sums(this.db, gateOf(this.db, 'scans'), (result) => `case when result = '${result}' then 1 else 0 end`),
+          sums(
+            this.db,
+            gateOf(this.db, 'scans'),
+            (result, reason) =>
+              `case when result = '${result}'${reason === 'exit' ? ` and direction = 'out'` : ''} then 1 else 0 end`,
+          ),
         )
       : narrowed(countsOf(this.db, workspaceId, 'scans-by-gate'), 'counts', filters).select(
-          sums(this.db, 'counts.key', (result) => `case when kind like '${result}/%' then n else 0 end`),
+          sums(
+            this.db,
+            'counts.key',
+            (result, reason) => `case when kind like '${result}/${reason}' then n else 0 end`,
+          ),
         )
-    const rows: Record<'gate' | 'scans' | 'denied' | 'reversed', string | number>[] = await counted
+    const rows: Record<'gate' | 'scans' | 'denied' | 'reversed' | 'exits', string | number>[] = await counted
       .groupByRaw('1')
       // Omit gates with a count of zero, whose scans were all erased.
       .havingRaw(`sum(${isOfSome ? 1 : 'n'}) > 0`)
       .orderByRaw('2 desc, 1')
       .limit(limit)
-    return rows.map(({ gate, scans, denied, reversed }) => ({
+    return rows.map(({ gate, scans, denied, reversed, exits }) => ({
       gate: (gate as string) || null,
       totalScans: Number(scans),
       totalDenied: Number(denied),
       reversed: Number(reversed),
+      exits: Number(exits),
     }))
   }
 
@@ -318,7 +330,9 @@ function whereAnyBound(
   })
 }
 
-function sums(db: Knex, gate: string, of: (result: string) => string): Knex.Raw {
-  return db.raw(`${gate} as gate, sum(${of('accepted')}) + sum(${of('denied')}) as scans, sum(${of('denied')}) as denied,
-    sum(${of('reversal')}) as reversed`)
+/** @param of returns the SQL for the number of scans of a row with a result, for all reasons (`%`) or for exits from zones */
+function sums(db: Knex, gate: string, of: (result: string, reason: '%' | 'exit') => string): Knex.Raw {
+  const sum = (result: string, reason: '%' | 'exit' = '%') => `sum(${of(result, reason)})`
+  return db.raw(`${gate} as gate, ${sum('accepted')} + ${sum('denied')} as scans, ${sum('denied')} as denied,
+    ${sum('reversal')} as reversed, ${sum('accepted', 'exit')} - ${sum('reversal', 'exit')} as exits`)
 }

@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { ScanStats, ScanStatsByGate } from '../../../src/core/contract/scans.ts'
+import { admittedAt } from '../../../src/core/rules/zones/admitted.ts'
 import { beginningOf, PACE_MINUTES, paceBeginningOf, sumOf } from '../../../src/desk/live/sources.ts'
 import { cleanUpAfterAll, dialects } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -126,15 +127,12 @@ describe.skipIf(skipReason !== undefined)(
         behind: phones.phones - phones.current,
         admitted: totals.redeemed,
         expected: livePassCount,
-        perMinute: sumOf(pace.items, ({ totalScans, totalDenied }) => totalScans - totalDenied) / PACE_MINUTES,
+        perMinute: sumOf(pace.items, admittedAt) / PACE_MINUTES,
         scans: totals.totalScans,
         accepted: totals.totalScans - totals.totalDenied,
         denied: totals.totalDenied,
         ...Object.fromEntries(
-          gates.items.map(({ gate, totalScans, totalDenied }) => [
-            `gate ${JSON.stringify(gate)}`,
-            totalScans - totalDenied,
-          ]),
+          gates.items.map((figures) => [`gate ${JSON.stringify(figures.gate)}`, admittedAt(figures)]),
         ),
         failingDeliveries: failed.total,
         doors: doors.total,

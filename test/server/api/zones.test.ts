@@ -42,6 +42,36 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(zones.get, { params: { id: zoneId } })).toMatchObject({ inside: 0 })
   })
 
+  test('counts exits separately from the people admitted at a gate, in counters and along the index', async () => {
+    const workspace = await api.workspace()
+    const { zoneId, projectId } = await zoneOf(workspace)
+    const { id: passId } = await scannablePass(workspace, { projectId })
+    const at = (direction: 'in' | 'out', gate: string) => {
+      api.advance(1)
+      return scan(workspace, { passId, zoneId, direction, context: { gate } })
+    }
+    await at('out', 'North')
+    await at('in', 'North')
+    await at('out', 'South')
+    await at('in', 'North')
+    const exit = await at('out', 'North')
+    await workspace.ok(scans.reverse, { params: { id: exit.scan.id }, body: { context: { gate: 'North' } } })
+    const north = { gate: 'North', totalScans: 4, totalDenied: 1, reversed: 1 }
+    const items = [north, { gate: 'South', totalScans: 1, totalDenied: 0, reversed: 0, exits: 1 }]
+    const byGate = (query: object) => workspace.ok(scans.stats, { query: { groupBy: 'gate', ...query } as never })
+    expect(await byGate({})).toEqual({ items })
+    api.advance(1)
+    const from = api.now.toISOString()
+    await scan(workspace, { qrPayload: 'unknown' })
+    await at('out', 'East')
+    expect(await byGate({ from })).toMatchObject({
+      items: [
+        { gate: null, totalScans: 1, totalDenied: 1 },
+        { gate: 'East', totalScans: 1, totalDenied: 0, exits: 1 },
+      ],
+    })
+  })
+
   test('rejects an unknown zone and a zone of another project with 404, and records nothing', async () => {
     const workspace = await api.workspace()
     const { zoneId, projectId } = await zoneOf(workspace)

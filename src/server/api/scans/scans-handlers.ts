@@ -44,7 +44,8 @@ export const scans: Handlers<typeof contract> = {
     if (query.by) return { items: await statsByTime(query.by, request, context) }
     const [groupBy] = query.groupBy ?? []
     if (groupBy === 'gate') {
-      return { items: await store.scanStats.countsByGate(workspaceId, request, MAX_GATES) }
+      const gates = await store.scanStats.countsByGate(workspaceId, request, MAX_GATES)
+      return { items: gates.map(({ exits, ...figures }) => ({ ...figures, ...(exits !== 0 && { exits }) })) }
     }
     const figures = await store.scanStats.counts(workspaceId, request)
     if (groupBy === undefined) return toStats(sumFigures(figures.values()))
