@@ -33,6 +33,8 @@ const JournalEntry = z.object({
   bytes: whole,
   counts: z.record(z.string(), whole),
   failing: whole,
+  /** The outcomes of the rows since the previous entry, in order, run-length encoded. */
+  outcomes: z.array(z.tuple([z.string(), whole])),
   outBytes: whole,
   failuresBytes: whole,
   complete: z.boolean(),
@@ -56,6 +58,7 @@ export const atStart: JournalEntry = {
   bytes: 0,
   counts: {},
   failing: 0,
+  outcomes: [],
   outBytes: 0,
   failuresBytes: 0,
   complete: false,

@@ -94,7 +94,13 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
   const write = async (batch: Batch<unknown>, results: RowResult[]) => {
     const outcome = outcomeOf(batch, results, columns, resultColumns)
     const counts = { ...entry.counts }
-    for (const { outcome: name } of outcome.rows) counts[name] = (counts[name] ?? 0) + 1
+    const outcomes: JournalEntry['outcomes'] = []
+    for (const { outcome: name } of outcome.rows) {
+      counts[name] = (counts[name] ?? 0) + 1
+      const last = outcomes.at(-1)
+      if (last?.[0] === name) last[1]++
+      else outcomes.push([name, 1])
+    }
     await out?.append(outcome.out)
     await failures?.append(outcome.failures)
     entry = {
@@ -102,6 +108,7 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
       bytes: batch.bytes,
       counts,
       failing: entry.failing + outcome.failures.length,
+      outcomes,
       outBytes: out?.bytes ?? 0,
       failuresBytes: failures?.bytes ?? 0,
       complete: false,
@@ -122,7 +129,7 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
     },
     close: async ({ complete }: { complete: boolean }) => {
       if (complete) {
-        entry = { ...entry, complete, outBytes: out?.bytes ?? 0, failuresBytes: failures?.bytes ?? 0 }
+        entry = { ...entry, complete, outcomes: [], outBytes: out?.bytes ?? 0, failuresBytes: failures?.bytes ?? 0 }
         journal?.append(entry)
       }
       await sync()

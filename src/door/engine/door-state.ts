@@ -18,8 +18,8 @@ export interface Known {
 }
 
 /**
- * The clock error from which the operator is warned: scans near the ends of windows would be wrong by the phone's
- * clock.
+ * The clock error above which the operator is warned, because the phone's clock would give wrong decisions near the
+ * ends of windows.
  */
 const CLOCK_WRONG_MS = 60_000
 

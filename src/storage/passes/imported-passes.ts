@@ -102,7 +102,7 @@ export class ImportedPasses extends Repository {
     return { serialNumbers: new Set([...serials, ...former]), googleObjectIds: new Set([...called, ...objects]) }
   }
 
-  /** Returns the copies of passes of this server that have or had these names, with their identities. */
+  /** Returns the passes of this server whose current or former copies these texts name, with their identities. */
   private async listOwn(texts: string[]): Promise<Map<string, OwnCopy>> {
     const ids = texts.flatMap((text) => Uuid.safeParse(text).data ?? [])
     if (ids.length === 0) return new Map()
