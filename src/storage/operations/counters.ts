@@ -127,7 +127,7 @@ export const counters: Counter[] = [
   },
 ]
 
-/** Exits from zones and their reversals count separately by gate, because an exit admits nobody. */
+/** Counts exits from zones and their reversals separately, because an exit is not an admission. */
 const decisionAtGate = (row: string) =>
   `case when ${row}.direction = 'out' and ${row}.result <> 'denied' then ${row}.result || '/exit' else ${decision(row)} end`
 

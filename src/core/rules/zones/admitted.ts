@@ -6,7 +6,7 @@ interface GateFigures {
   exits?: number | undefined
 }
 
-/** Returns the number of people admitted at a gate. An exit from a zone admits nobody. */
+/** Returns the number of people admitted at a gate, which does not include exits from zones. */
 export function admittedAt({ totalScans, totalDenied, reversed, exits = 0 }: GateFigures): number {
   return totalScans - totalDenied - reversed - exits
 }
