@@ -1,4 +1,7 @@
-/** The verbs of actions in the audit log, by the kind of target. The log keeps actions for a year, so never rename a verb. */
+/**
+ * The verbs of actions in the audit log, by the kind of target. The log keeps actions for a year, so never rename a
+ * verb.
+ */
 const verbs = {
   project: ['create', 'update', 'delete'],
   template: ['create', 'update', 'delete'],

@@ -228,7 +228,10 @@ export function foreignCharacter(format: BarcodeFormat, message: string): string
   return barcodeFormats[format].foreign?.of.exec(message)?.[0]
 }
 
-/** Returns why no phone can draw the message, as a phrase that completes "It". An empty message draws no barcode. */
+/**
+ * Returns why no phone can draw the message in the format, as a phrase that completes "It". Returns `undefined` if a
+ * phone can draw it, and for an empty message, because such a pass has no barcode.
+ */
 export function findUndrawable(format: BarcodeFormat, message: string): string | undefined {
   return message === '' ? undefined : (findUnfitting(format, message) ?? barcodeFormats[format].findProblem?.(message))
 }
@@ -243,13 +246,19 @@ export function findUnfitting(format: BarcodeFormat, text: string): string | und
   return size > max ? `has ${size} ${what}, and ${format} holds at most ${max}` : undefined
 }
 
-/** Returns the format in which Google Wallet shows a message: the given one, or its fallback if the message does not fit. */
+/**
+ * Returns the format in which Google Wallet shows a message: the given one, or its fallback if the message does not
+ * fit.
+ */
 export function googleFormatOf(format: BarcodeFormat, message: string): BarcodeFormat {
   const { fallback, googleNeeds }: FormatFacts = barcodeFormats[format]
   return fallback !== undefined && googleNeeds && !googleNeeds.fits(message) ? fallback : format
 }
 
-/** Returns the options of bwip-js for a message, with the quiet zone that scanners need to find an ITF or a Codabar. */
+/**
+ * Returns the options of bwip-js that draw a message. They include the quiet zone of a linear code, because scanners do
+ * not find an ITF or Codabar code without it.
+ */
 export function drawnAs(format: BarcodeFormat, message: string): { bcid: string; text: string; paddingwidth?: number } {
   const { bwip, toDrawn, isLinear, quietZone }: FormatFacts = barcodeFormats[format]
   return { bcid: bwip, text: toDrawn?.(message) ?? message, ...(isLinear && { paddingwidth: quietZone }) }

@@ -18,7 +18,10 @@ export function isPayload(text: string): boolean {
   return text !== '' && isWellFormedText(text) && codePointLength(text) <= MAX_PAYLOAD_CHARACTERS
 }
 
-/** The maximum number of decisions in an upload that has priority: what a door decides between two scans. */
+/**
+ * The maximum number of decisions in an upload that takes precedence over longer ones. It is enough for the last
+ * decisions of a door that reconnects between two scans.
+ */
 export const MAX_LOCKED_REPORTS = 10
 
 /** The range of times, in milliseconds, whose year in UTC has four digits, as ISO 8601 parsers require. */

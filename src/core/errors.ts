@@ -1,6 +1,9 @@
 import type { z } from 'zod'
 
-/** The error codes of the API with their HTTP status and meaning. A code that starts with "Reserved" is never returned. */
+/**
+ * Every error code of the API with its HTTP status and meaning. A code whose meaning starts with "Reserved" is part of
+ * the enum but is never returned.
+ */
 export const errorTable = {
   UNAUTHORIZED: [401, 'No access token was sent.'],
   FORBIDDEN: [403, 'The token lacks the scope or role that the endpoint needs.'],
@@ -154,7 +157,10 @@ export class SetupError extends Error {
 /** The maximum number of issues in a response. Keeps the response size proportional to the request. */
 export const MAX_ISSUES = 100
 
-/** Returns a list with an item per issue. Issues beyond MAX_ISSUES share one object, so that they use little memory. */
+/**
+ * Returns a list with an item for each issue. Issues beyond MAX_ISSUES share one object, so that counting them uses
+ * little memory.
+ */
 export function listIssues(found: Iterable<Issue>): Issue[] {
   const issues: Issue[] = []
   for (const issue of found) issues.push(issues.length < MAX_ISSUES ? issue : issues[MAX_ISSUES - 1]!)
@@ -239,15 +245,18 @@ function* toIssues(error: z.ZodError, unknownKey: string): Generator<Issue> {
 interface RescheduleOptions {
   /** The minimum delay before the next run, in seconds; 0 by default. */
   retryAfterSeconds?: number | undefined
-  /** Whether the run counts as an attempt; true by default. False if it tried nothing, such as to send a request. */
+  /**
+   * Whether the run counts as an attempt; true by default. Set it to false if the run had no effect, for example
+   * because it sent no request.
+   */
   countsAsAttempt?: boolean
   cause?: unknown
 }
 
 /**
- * A failed run of a job that can succeed later without intervention. The job is retried after 2, 4, 8 … seconds (at most
- * 5 minutes), and 20 times in total (core/rules/sending/retries.ts). A run that throws another error always counts as an
- * attempt.
+ * A failed run of a job that can succeed later without intervention. The job is retried after 2, 4, 8 … seconds (at
+ * most 5 minutes), and 20 times in total (core/rules/sending/retries.ts). A run that throws another error always counts
+ * as an attempt.
  */
 export class RescheduleError extends Error {
   override readonly name = 'RescheduleError'

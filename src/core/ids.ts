@@ -5,12 +5,18 @@ import { makeTimeOrdered, uuidText } from './uuid.ts'
 /** An identifier: a UUID of version 1 to 8, nil, or max. Converted to lower case. */
 export const Uuid = z.string().toLowerCase().pipe(z.uuid('Must be a UUID')).meta({ type: 'string', format: 'uuid' })
 
-/** Returns a UUID of version 7, so that its index is also an index on the creation time (`makeTimeOrdered`). */
+/**
+ * Returns a UUID of version 7, which sorts by creation time, so that its index is also an index on the creation time.
+ * IDs that one process creates within a millisecond also ascend (`makeTimeOrdered`).
+ */
 export function newId(at: Date): string {
   return formatUuid(makeTimeOrdered(takeRandom(16), at))
 }
 
-/** Returns the bound below the IDs that are created at or after a millisecond, and above earlier ones. */
+/**
+ * Returns the lower bound of the IDs that are created at or after a millisecond. All earlier IDs are less than the
+ * bound.
+ */
 export function idBound(millisecond: number): string {
   const clamped = Math.min(Math.max(Math.trunc(millisecond), 0), 2 ** 48 - 1)
   const hex = clamped.toString(16).padStart(12, '0')
@@ -44,7 +50,11 @@ export function parseUuid(id: string): Buffer {
 const pool = Buffer.alloc(8_192)
 let used = pool.length
 
-/** Returns at most 8,192 random bytes, read in blocks. They are wiped from the block, so that they are read only once. */
+/**
+ * Returns random bytes for IDs, codes, and secrets from `node:crypto`, which are read in large blocks. The returned
+ * bytes are wiped from the block, so that they cannot be read again.
+ * @param size at most 8,192
+ */
 export function takeRandom(size: number): Buffer {
   if (used + size > pool.length) {
     randomFillSync(pool)
@@ -56,7 +66,10 @@ export function takeRandom(size: number): Buffer {
   return taken
 }
 
-/** The length of `deviceDigest`, which is shown instead of the ID: anyone who knows an ID can list a phone's passes. */
+/**
+ * The length of `deviceDigest`, which is enough to distinguish the devices of a pass. The API does not show whole
+ * device IDs, because anyone who knows the ID of a phone can list its passes.
+ */
 const DIGEST_CHARACTERS = 12
 
 /** Returns the form in which the API shows a device ID: hexadecimal digits, different in each workspace. */

@@ -15,7 +15,10 @@ export const scopes = [
 ] as const
 export type Scope = (typeof scopes)[number]
 
-/** Webhooks receive the events of the whole workspace, so no token or role for projects can have such a scope. */
+/**
+ * Whether a scope is for webhooks. Webhooks receive the events of the whole workspace, so a token or role that is
+ * limited to projects cannot have such a scope.
+ */
 export const isWebhooksScope = (scope: Scope) => scope.startsWith('webhooks:')
 
 /** The roles of tokens. Only an owner can manage webhooks, import passes, and invite doors. */
@@ -43,7 +46,10 @@ export interface Route {
   scope: Scope | null
   /** Set if the scope alone is not sufficient. */
   role?: 'owner'
-  /** Whether the token of a door can call the endpoint, even with `role`. The handler limits what a door can do. */
+  /**
+   * Whether the token of a door can call the endpoint, even if `role` is set. The handler limits what a door can read
+   * and change.
+   */
   forDoors?: true
   /** Whether a person with the role door-lead can call the endpoint, even if `role` is set. */
   forDoorLeads?: true
@@ -63,7 +69,10 @@ export interface Route {
   rawBody?: RawBody
   /** Whether the endpoint reads many rows although it is not a list, so that it is scheduled like a list. */
   readsMuch?: true
-  /** Whether the endpoint renders a definition. A workspace runs few such requests at once, and others wait. */
+  /**
+   * Whether the endpoint reads and renders a definition. A workspace runs few such requests concurrently, and further
+   * ones wait.
+   */
   rendersDefinition?: true
   /** Whether responses are large. They are compressed with gzip for clients that accept it. */
   compressed?: true

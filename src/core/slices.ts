@@ -20,7 +20,10 @@ export async function mapInSlices<Item, Result>(
 
 const waiting: (() => void)[] = []
 
-/** Waits until other due work is done. One task resumes per round, so that ten delay others no longer than one. */
+/**
+ * Waits until other due work is done. Only one waiting task resumes per round of the event loop, so that ten heavy
+ * requests delay a light request no longer than one heavy request does.
+ */
 function nextSlice(): Promise<void> {
   return new Promise((resolve) => {
     if (waiting.push(resolve) === 1) setImmediate(resumeFirst)

@@ -1,6 +1,9 @@
 let counter = 0
 
-/** Turns 16 random bytes, in place, into a UUID of version 7. Those of one process ascend within a millisecond, too. */
+/**
+ * Turns 16 random bytes into a UUID of version 7, in place. UUIDs sort by creation time, and those that one process
+ * creates within a millisecond also ascend. Works in servers and browsers.
+ */
 export function makeTimeOrdered<T extends Uint8Array>(random: T, at: Date): T {
   // Do not reset the counter for a new millisecond, because IDs for several times are created in turn. The counter
   // wraps around after 67,108,864 IDs. IDs of the same millisecond are not in order if the counter wraps around between

@@ -119,8 +119,8 @@ export const requestEntities: Record<string, z.ZodType> = Object.fromEntries(
 )
 
 /**
- * The schemas of responses, by their name in /openapi.json. In a request, an object has the name with the suffix `Input`,
- * because a request forbids unknown properties, and a response does not.
+ * The schemas of responses, by their name in /openapi.json. In a request, an object has the name with the suffix
+ * `Input`, because a request forbids unknown properties, and a response does not.
  */
 export const entities: Record<string, z.ZodType> = {
   ...Object.fromEntries(exported.filter(([name]) => !REQUEST.test(name))),

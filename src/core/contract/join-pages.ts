@@ -3,13 +3,19 @@ import { Uuid } from '../ids.ts'
 import { Count, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
 import { translatable } from './schemas/language-tags.ts'
 
-/** The part of the address that names a join page. Unique on the server, as the address has no workspace. */
+/**
+ * The last part of the address of a join page. It is unique on the server, because the address does not contain the
+ * workspace.
+ */
 const JoinSlug = z
   .string()
   .regex(/^[a-z0-9-]{3,64}$/, 'Must be 3 to 64 lowercase letters, digits, or hyphens, such as coffee-card')
   .describe('The last part of the address of the page. Unique on the server.')
 
-/** The maximum length of a source, in UTF-16 code units. It is part of the name of a figure, which has a limit. */
+/**
+ * The maximum length of the source of a visit, in UTF-16 code units. The source becomes part of the name of a figure,
+ * which has a maximum length in UTF-8.
+ */
 export const MAX_SOURCE = 64
 
 /** A field of the form, which sets a variable of the pass. */
@@ -64,7 +70,9 @@ const settings = {
   source: z.boolean().describe('Whether passes store the source of the visit, which is ?source= in the address.'),
 }
 
-/** The request body that creates or replaces a join page. Texts can be translated to the languages of the definition. */
+/**
+ * The request body that creates or replaces a join page. Texts can be translated to the languages of the definition.
+ */
 export const JoinPageWrite = z.strictObject({
   ...settings,
   intro: settings.intro.default(''),

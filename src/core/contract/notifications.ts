@@ -10,7 +10,8 @@ export const DeliveryState = z.enum(['PENDING', 'SENT', 'FAILED', 'SKIPPED'])
 export type DeliveryState = z.output<typeof DeliveryState>
 
 /**
- * SCHEDULED before sendAt, and PENDING during delivery. After that, PARTIAL if one platform accepted the notification and another failed, and SKIPPED if the pass was in no wallet of a targeted platform.
+ * SCHEDULED before sendAt, and PENDING during delivery. After that, PARTIAL if one platform accepted the notification
+ * and another failed, and SKIPPED if the pass was in no wallet of a targeted platform.
  */
 export const NotificationStatus = z.enum(['SCHEDULED', 'PENDING', 'SENT', 'PARTIAL', 'FAILED', 'SKIPPED'])
 export type NotificationStatus = z.output<typeof NotificationStatus>

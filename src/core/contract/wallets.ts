@@ -99,7 +99,7 @@ export type DeviceLog = z.output<typeof DeviceLog>
 /** The objective: the share of reachable phones that hold the latest version within a time. */
 export const FRESHNESS = { objective: 0.999, withinSeconds: 300 }
 
-/** The maximum number of devices per nudge, which one transaction writes while other writers wait. */
+/** The maximum number of devices per nudge. One transaction writes all of them, and other writers wait for it. */
 const MAX_NUDGED = 1000
 
 /** The reachable and outdated phones of a workspace or project, compared with the objective. */

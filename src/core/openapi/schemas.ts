@@ -64,7 +64,10 @@ function withComponents(json: object): JsonSchema {
   return JSON.parse(JSON.stringify(json).replaceAll('"#/$defs/', `"${PREFIX}`))
 }
 
-/** Adapts the output of zod to tools that read OpenAPI, and applies the metadata of the contract. */
+/**
+ * Adapts the output of zod to tools that read OpenAPI. Applies and removes the metadata with which the contract changes
+ * its own description.
+ */
 function adapt(schema: z.core.$ZodType, json: z.core.JSONSchema.BaseSchema, direction: Direction): void {
   // A batch item is parsed separately, so refer to the schema of a single create.
   if (json.itemSchema) json.$ref = `${PREFIX}${json.itemSchema}`
@@ -84,7 +87,10 @@ function adapt(schema: z.core.$ZodType, json: z.core.JSONSchema.BaseSchema, dire
   else if (schema instanceof z.ZodObject) requireWithoutDefault(schema, json)
 }
 
-/** Removes the escapes of slashes, because some generators escape them again. */
+/**
+ * Removes the escapes of slashes, because some generators write a pattern between slashes and escape its slashes
+ * themselves.
+ */
 function withoutEscapedSlashes(pattern: string): string {
   return pattern.replaceAll(/\\(.)/g, (escaped, character) => (character === '/' ? '/' : escaped))
 }

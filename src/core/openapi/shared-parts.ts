@@ -13,7 +13,10 @@ interface Parameter {
 
 const SHARED_BY = 3
 
-/** Returns the description with shared errors and parameters as components, which makes it a quarter smaller. */
+/**
+ * Returns the description with one component for each error and parameter that several endpoints share. This makes the
+ * description a quarter smaller.
+ */
 export function withSharedParts(document: ReturnType<typeof openApiDocument>) {
   const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods) as Operation[])
   const parameters = findShared(operations.flatMap((operation) => operation.parameters.flatMap(namedParameter)))

@@ -38,7 +38,10 @@ function singular(resources: string): string {
   return noun.replaceAll('-', ' ')
 }
 
-/** Returns a schema for text with limits in code points (zod counts UTF-16 units), without NUL and lone surrogates. */
+/**
+ * Returns a schema for text whose length is limited in code points, as in JSON Schema (zod's `max` counts UTF-16
+ * units). It rejects NUL and lone surrogates, which databases do not store faithfully.
+ */
 export function text(min: number, max: number) {
   return z
     .string()
@@ -65,7 +68,9 @@ export function withoutProto<Schema extends z.ZodType>(schema: Schema) {
   }, schema)
 }
 
-/** The patterns of a time and an offset, without anchors, so that a date-time can be composed from several variables. */
+/**
+ * The patterns of a time and an offset, without anchors, so that a date-time can be composed from several variables.
+ */
 const time = '(?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d+)?)?'
 const offset = '(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)'
 

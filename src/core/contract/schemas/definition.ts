@@ -207,7 +207,10 @@ export const AppleOverrides = withoutProto(
     transitType: z
       .enum(['PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeGeneric', 'PKTransitTypeTrain'])
       .optional(),
-    /** Whether to use a poster: on event tickets since iOS 18, on generic passes, store cards, and coupons since iOS 27. */
+    /**
+     * Whether to use a poster. An event ticket has a poster since iOS 18. A generic pass, a store card, and a coupon
+     * have one since iOS 27. Older phones show the classic style.
+     */
     poster: z.boolean().optional(),
   }),
 ).superRefine((overrides, context) => {

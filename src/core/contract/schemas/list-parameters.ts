@@ -2,7 +2,10 @@ import { z } from 'zod'
 import { sortDirections } from '../../rules/lists/sorts.ts'
 import { Timestamp } from './common.ts'
 
-/** The shared parameters of list endpoints. The value of a parameter is a text, or a list of texts if the parameter is repeated. */
+/**
+ * The shared parameters of list endpoints. The value of a parameter is a text, or a list of texts if the parameter is
+ * repeated.
+ */
 
 const MAX_OFFSET = Number.MAX_SAFE_INTEGER
 
@@ -150,7 +153,10 @@ export function checkWindow(names: WindowNames, query: Record<string, unknown>, 
   }
 }
 
-/** Returns the query with the bounds of its window. If a bound is repeated, the widest window applies. */
+/**
+ * Returns the query with the bounds of its window as one property, regardless of the names of the bounds in the query.
+ * If a bound is repeated, the widest window applies.
+ */
 export function foldWindow<Q extends object, const N extends WindowNames, const W extends string>(
   query: Q,
   names: N,

@@ -32,7 +32,9 @@ export const Include = anyOf(z.enum(['wallets']))
   .optional()
   .meta({ description: '`wallets` adds the response of GET /v1/passes/{id}/wallets to each pass.', example: 'wallets' })
 
-/** The filters of GET /v1/passes, except the status. Other requests accept the same filters in a body: see PassFilter. */
+/**
+ * The filters of GET /v1/passes, except the status. Other requests accept the same filters in a body: see PassFilter.
+ */
 export const passFilters = {
   externalPassId: anyOf(text(1, 255))
     .optional()

@@ -13,7 +13,10 @@ export function byPlatform<T>(of: (platform: Platform) => T): Record<Platform, T
   return Object.fromEntries(platforms.map((platform) => [platform, of(platform)])) as Record<Platform, T>
 }
 
-/** A platform that receives the texts of notifications. Apple Wallet shows them with the updated pass instead. */
+/**
+ * A platform to which the server sends the texts of notifications. Apple Wallet shows them with the updated pass
+ * instead.
+ */
 export type MessagedPlatform = Exclude<Platform, 'apple'>
 /** Every messaged platform. */
 export const messagedPlatforms = platforms.filter((platform) => platform !== 'apple')
@@ -21,7 +24,10 @@ export const messagedPlatforms = platforms.filter((platform) => platform !== 'ap
 /** The platform that shows at most 3 notifications of a pass in 24 hours. */
 export const CAPPED_PLATFORM = 'google' as const satisfies Platform
 
-/** The requests per second of an identity at a messaged platform: slightly fewer than the 20 that Google accepts. */
+/**
+ * The maximum number of requests per second that each identity sends to a messaged platform. It is slightly below the
+ * 20 that Google accepts.
+ */
 export const REQUESTS_PER_SECOND = 18
 
 /** Returns the seconds to send the requests of one identity, if no other requests wait. */

@@ -51,7 +51,9 @@ function policyOf<N extends z.ZodType, D extends z.ZodType, Z extends z.ZodType,
   })
 }
 
-/** The redemption policy of a pass. Scans enforce the policy. A window without start or end has no bound on that side. */
+/**
+ * The redemption policy of a pass. Scans enforce the policy. A window without start or end has no bound on that side.
+ */
 export const RedemptionPolicy = policyOf({
   integer,
   dateTime: Timestamp,

@@ -1,6 +1,9 @@
 import { z } from 'zod'
 
-/** Problems that wallets accept but holders notice, by a stable code, with which a definition can accept them. */
+/**
+ * The problems of a definition that wallets accept but holders notice, by a stable code. A definition can list the
+ * codes of the warnings that it accepts.
+ */
 export const warningTable = {
   'contrast-low': 'On an iPhone, the contrast of a text to its background is below 4.5, the minimum of WCAG.',
   'strip-contrast-low': 'On an iPhone, the primary field cannot be read over the strip image.',

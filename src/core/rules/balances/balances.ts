@@ -41,7 +41,10 @@ export function maxOf({ max = MAX_AMOUNT }: Bounded): number {
   return max
 }
 
-/** Whether a change keeps the balance within its bounds, or moves a value that is outside toward them. */
+/**
+ * Whether a change keeps the balance within its bounds. A value that is already outside, because a later version has
+ * other bounds, can still change toward them.
+ */
 export function isCovered(balance: Bounded, value: number, delta: number): boolean {
   return delta === coveredPart(balance, value, delta)
 }
@@ -94,7 +97,10 @@ export function balanceNamed(placeholder: string): string | undefined {
   return placeholder.startsWith(PREFIX) ? placeholder.slice(PREFIX.length) : undefined
 }
 
-/** Returns the values of the placeholders of balances, with money in the major unit of its currency, such as 12.40. */
+/**
+ * Returns the values of the placeholders of balances. An amount of money is in the major unit of its currency, such as
+ * 12.40.
+ */
 export function balanceTexts(
   { balances = {} }: Pick<Definition, 'balances'>,
   sums: BalanceSums | null,

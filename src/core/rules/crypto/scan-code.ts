@@ -3,7 +3,10 @@ import { takeRandom } from '../../ids.ts'
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
-/** Returns 128 random bits as 26 characters of base32 (RFC 4648) without padding. */
+/**
+ * Returns 128 random bits as 26 characters of base32 (RFC 4648, without padding). The first character holds only three
+ * bits.
+ */
 export function newScanCode(): string {
   const [first, ...others] = takeRandom(26)
   return [first! & 7, ...others.map((byte) => byte & 31)].map((bits) => ALPHABET[bits]).join('')

@@ -1,7 +1,10 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { SetupError } from '../../errors.ts'
 
-/** The single secret of an installation, with a separate subkey for each purpose. */
+/**
+ * The server key is the single secret of an installation. Each purpose has a separate subkey, so that no subkey can be
+ * used for another purpose.
+ */
 
 const MIN_BYTES = 32
 const HEX = /^(?:[0-9a-f]{2})+$/i

@@ -162,7 +162,10 @@ function known(facts: Record<string, unknown>): Record<string, unknown> | undefi
   return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
 
-/** Merges overrides over derived keys: objects are merged, other values are replaced. */
+/**
+ * Merges overrides into derived keys. Objects are merged, and any other value of an override replaces the derived
+ * value.
+ */
 export function mergeUnder(
   facts: Record<string, unknown>,
   overrides: Record<string, unknown>,
@@ -176,8 +179,8 @@ export function mergeUnder(
 }
 
 /**
- * The semantic tags that the boarding passes of iOS 26 require, with the facts of a trip that set them. Wallet shows the
- * classic style if one is missing (decisions/0031).
+ * The semantic tags that the boarding passes of iOS 26 require, with the facts of a trip that set them. Wallet shows
+ * the classic style if one is missing (decisions/0031).
  */
 export const semanticBoardingTags = {
   airlineCode: ['carrier', 'code'],

@@ -1,7 +1,10 @@
 import type { FieldGroup, PassType } from '../../contract/schemas/definition.ts'
 import type { Card, CardField } from './card.ts'
 
-/** The front of a pass on an iPhone, according to Apple's guide. Lengths are in points. */
+/**
+ * The front of a pass as an iPhone lays it out, according to Apple's guide. The preview and the warnings use it.
+ * Lengths are in points.
+ */
 
 /** The content width of a card on the narrowest phones that have Wallet. */
 export const CONTENT_WIDTH = 320
@@ -128,7 +131,10 @@ function hasSquareCode({ barcode: { format, message } }: FrontContent): boolean 
   return message !== '' && (format === 'qr' || format === 'aztec')
 }
 
-/** Returns the maximum width of a field in a row: narrow fields leave the rest to the wider ones, in equal parts. */
+/**
+ * Returns the maximum width of a field in a row. Narrow fields take the width that they need, and wider fields share
+ * the remaining width equally.
+ */
 function largestShare(widths: number[], space: number): number {
   let left = space
   const ascending = widths.toSorted((a, b) => a - b)
@@ -144,7 +150,11 @@ function sum(numbers: number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
 }
 
-/** Estimates the width of a text in units of its font size, within a few percent for a word of a sans-serif font. */
+/**
+ * Estimates the width of a text in the sans-serif font of a phone, in units of its font size. The widths of letters are
+ * rounded averages of such fonts. For a word, the estimate is within a few percent, which is enough to warn about cut
+ * text.
+ */
 export function estimateWidth(text: string): number {
   let width = 0
   for (const char of text) width += widthOf(char)

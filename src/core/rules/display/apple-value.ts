@@ -19,7 +19,10 @@ export interface AppleValue {
 const dateStyles = { short: 'PKDateStyleShort', medium: 'PKDateStyleMedium', long: 'PKDateStyleLong' } as const
 const NO_DATE = 'PKDateStyleNone'
 
-/** Returns a value that an iPhone formats, or the formatted text if Apple's styles would change the value. */
+/**
+ * Returns a typed value that an iPhone formats in its own language. Returns the formatted text if Apple's styles would
+ * change the value, for example for a number with more digits than a double can hold.
+ */
 export function toAppleValue(text: string, type: ValueType, ofCard: ValueLocale): AppleValue {
   const locale = localeOfValue(type, ofCard)
   const { as = 'text', currency = '', style = 'short' } = type
@@ -67,7 +70,10 @@ function exactNumber(text: string): number | undefined {
   return text.replace(/^-?0*\.?0*/, '').replace('.', '').length <= EXACT_DIGITS ? Number(text) : undefined
 }
 
-/** Returns a date or time so that the zone of the phone does not change it, unless no zone is known. */
+/**
+ * Returns a date or time so that the time zone of the phone does not change it. The exception is a date-time on a card
+ * without a time zone, which the phone shows in its own zone.
+ */
 function momentIn(text: string, { timeZone }: ValueLocale): Pick<AppleValue, 'value' | 'ignoresTimeZone'> {
   if (!text.includes('T')) {
     const isTime = text.includes(':')

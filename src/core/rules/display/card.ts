@@ -59,7 +59,10 @@ export interface Card extends About {
   relevantDate: string | null
   /** The time zone in which a day begins. UTC if undefined. */
   timeZone?: string | undefined
-  /** The zone for times without `timeZone`: an IANA name, or an offset such as UTC+2. The default is UTC. */
+  /**
+   * The time zone for times if there is no `timeZone`: the zone where a trip departs, or else the zone of the
+   * redemption policy. An IANA name or an offset such as UTC+2. The default is UTC.
+   */
   fallbackZone?: string
   links: { label: string; url: string }[]
   expiresAt: Date | null
@@ -256,12 +259,18 @@ function zonesOf(
 
 export const DEFAULT_MESSAGE = '{{pass.scanCode}}'
 
-/** Returns the content of the barcode: what another provider printed, else the message, else the scan code. */
+/**
+ * Returns the content of the barcode: the barcode that another provider printed, or else the message of the design, or
+ * else the scan code.
+ */
 export function barcodeMessage(definition: Definition, scope: Scope): string {
   return scope.get(SCAN_PAYLOAD) ?? fill(definition.design.barcode?.message ?? DEFAULT_MESSAGE, scope)
 }
 
-/** Returns the format of a barcode that scanners can send differently: of the design, else of an override. */
+/**
+ * Returns the barcode format of passes whose message scanners can send differently: the format of the design, or else
+ * of an override. Returns `undefined` if no such format is used.
+ */
 export function readFormatOf({ design, apple, google }: Definition): BarcodeFormat | undefined {
   const overrides = [
     ...[apple?.barcodes].flat().map((barcode) => formatIn('apple', barcode, 'format')),

@@ -18,10 +18,16 @@ export function sharedColor(color: ColorChoice | undefined): string | undefined 
   return typeof color === 'object' ? color.else : color
 }
 
-/** The maximum number of variants: three choices of 100 states would make a million and block the server. */
+/**
+ * The maximum number of variants, because three choices of 100 states each would make a million variants and block the
+ * server.
+ */
 const MAX_VARIANTS = 1000
 
-/** Returns the values of the choices for each combination of their keys. A choice without a match is `null`. */
+/**
+ * Returns the values that the choices have for each combination of their keys, together with the combination. A choice
+ * without a match is `null`.
+ */
 export function variantsOf<Name extends string>(
   choices: Partial<Record<Name, string | Choice<string>>>,
 ): { keys: string[]; values: Record<Name, string | null> }[] {

@@ -47,7 +47,10 @@ function cut(text: string): string {
   return `${text.slice(0, MAX_LENGTH - 1).toWellFormed()}…`
 }
 
-/** Checks the variable names of a door view. The placeholders of the notice are checked with all others. */
+/**
+ * Checks the variable names of a door view. Another check covers the placeholders of the notice, together with all
+ * other placeholders.
+ */
 export function* checkDoor({ door, variables }: DoorDefinition): Generator<Issue> {
   const declared = new Set(variables.map(({ name }) => name))
   for (const [index, name] of (door?.show ?? []).entries()) {

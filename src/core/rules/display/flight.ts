@@ -55,7 +55,10 @@ export function flightOf(definition: FlightContent, passType: PassType, scope: S
   }
 }
 
-/** Returns the semantic tags that Google requires and a flight lacks. A variable without a value counts as valid. */
+/**
+ * Returns the semantic tags that Google requires for a flight and that a boarding pass by air lacks.
+ * @param scope sample values; a variable without a value is assumed to be valid
+ */
 export function missingOfFlight(definition: FlightContent, passType: PassType, scope: Scope): string[] {
   const leaves = passType === 'boardingPass' && leavesOf(definition)
   if (!leaves) return []
@@ -167,7 +170,11 @@ function sharedNames(trip: TripFacts | undefined): string[] {
 
 const OFFSET = /(?:Z|[+-]\d\d:?\d\d)$/
 
-/** Returns the local time at the airport: in its zone, with the offset of the text, or in the definition's zone. */
+/**
+ * Returns the local time at the airport, in the zone of the airport. If this zone is unknown, the offset of the text
+ * applies, or for a text in UTC, the zone of the definition. Returns `undefined` if none of them is known, or if the
+ * text is not a date-time with an offset.
+ */
 export function localTime(
   text: string | undefined,
   airportZone: string | undefined,
@@ -188,7 +195,10 @@ export interface SemanticTags {
   within(name: string): SemanticTags
 }
 
-/** Reads the semantic tags of a pass from the filled Apple keys of its definition. */
+/**
+ * Reads the semantic tags of a pass.
+ * @param overrides the Apple keys of a definition, with their placeholders filled
+ */
 export function semanticTags(overrides: Record<string, unknown>): SemanticTags {
   return tagsOf(overrides.semantics)
 }

@@ -52,7 +52,10 @@ export function currencies(): readonly string[] {
   return knownCurrencies
 }
 
-/** Formats a value for readers of a language, with all digits of numbers. A value not of its kind stays unchanged. */
+/**
+ * Formats a value for readers of a language, in the same way for wallets, pages, and terminals. Returns the value
+ * unchanged if it is not of its kind. Numbers keep all their digits, no matter how many.
+ */
 export function formatValue(value: string, type: ValueType, ofCard: ValueLocale): string {
   const locale = localeOfValue(type, ofCard)
   const { as = 'text', currency = '', style = 'short' } = type

@@ -1,7 +1,10 @@
 /** Obsolete language tags that old phones send. */
 const formerTags: ReadonlyMap<string, string> = new Map([['iw', 'he']])
 
-/** Returns the first locale that matches a language, with the same script if possible: de-AT matches de. */
+/**
+ * Returns the first locale that matches one of the languages, with that language. Their regions can differ, and a
+ * language with the same script is preferred: zh-TW matches zh-Hant, and de-AT matches de.
+ */
 export function nearestLanguage(
   locales: readonly string[],
   languages: readonly string[],

@@ -66,7 +66,10 @@ function readGenericPoster(passJson: Record<string, unknown>, locale: ValueLocal
 
 const seatTags = { seatSection: 'section', seatRow: 'row', seatNumber: 'seat' } as const
 
-/** Returns the locale of an event. Without a time zone, it has the UTC offset of the event's start. */
+/**
+ * Returns the locale of an event. If the locale has no time zone, uses the UTC offset of the event's start, because
+ * this is the offset at the venue.
+ */
 function atVenue(starts: string, locale: ValueLocale): ValueLocale {
   return { ...locale, fallbackZone: locale.fallbackZone ?? zoneOfOffset(starts) }
 }

@@ -23,7 +23,10 @@ export interface UsesAtDoor {
   unsent: number
 }
 
-/** Returns the balances of a listed pass. Until its upload, a door can debit at most the offline allowance. */
+/**
+ * Returns the balances of a listed pass. A door can always add, because an addition is never denied. Until its scans
+ * are uploaded, a door can debit at most the offline allowance, because other doors can debit the same pass.
+ */
 export function balancesAtDoor(
   { balances = [] }: Pick<SnapshotItem, 'balances'>,
   { sinceList, unsent }: UsesAtDoor,

@@ -23,7 +23,10 @@ export interface OfflineFacts {
   acceptedScansOf: (item: SnapshotItem) => AcceptedScan[]
   /** Returns the number of uses of a listed pass at this door that were not uploaded yet. */
   unsentUsesOf: (item: SnapshotItem) => number
-  /** Returns the facts about a listed pass in the zone of a movement (`presenceAtDoor`). */
+  /**
+   * Returns the facts about a listed pass in the zone of the attempt (`presenceAtDoor`). Required if the attempt is a
+   * movement.
+   */
   presenceOf?: ((item: SnapshotItem) => PresenceFacts) | undefined
   station: Station
   language?: DoorLanguage | undefined

@@ -61,7 +61,10 @@ export interface Outcome {
   /** Set if the attempt was a movement in a zone. */
   zoneId?: string | undefined
   direction?: Direction | undefined
-  /** The zone after the attempt. Offline, the number inside is the last one of the server plus this door's movements. */
+  /**
+   * The zone after the attempt. If the door is offline, the number inside is that of the last response of the server,
+   * plus the movements of this door.
+   */
   zone?: ScanZone | undefined
   /** Set if the zone denied the entry because it was full. */
   isZoneFull?: true | undefined

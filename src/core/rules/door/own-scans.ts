@@ -45,7 +45,10 @@ export interface ListedScan {
 
 /** A scan of this door, which the list may not contain yet. */
 export interface OwnScan extends ListedScan {
-  /** The time when the server recorded the scan; `undefined` before the upload, `null` after a rejection. */
+  /**
+   * The time when the server recorded the scan. `undefined` until the scan is uploaded, and `null` if the server
+   * permanently rejected it.
+   */
   recordedAt: string | null | undefined
   /** Set if the scan was a movement in a zone. Exits and re-entries debit no use. */
   movement?: OwnMovement | undefined
@@ -76,7 +79,10 @@ export function ownScanOf(decision: OfflineDecision, recordedAt: string | null |
   }
 }
 
-/** A list can lack scans from this many milliseconds before its generation: it is read while scans continue. */
+/**
+ * The period before the generation of a list from which the list can lack scans, in milliseconds. The list is read page
+ * by page while scans continue.
+ */
 const OVERLAP_MS = 5_000
 
 /** Whether a list contains a scan recorded at that time. A rejected scan is in no list and counts as listed. */
@@ -86,7 +92,8 @@ export function isListed(recordedAt: string | null | undefined, generatedAt: str
 }
 
 /**
- * Returns the accepted scans of a pass, oldest first: the scans in a list, updated with the scans that the door made since.
+ * Returns the accepted scans of a pass, oldest first: the scans in a list, updated with the scans that the door made
+ * since.
  * @param own scans that the door accepted, online or offline
  * @param reversed scans that the door reversed
  */
@@ -113,7 +120,10 @@ export function countUnsentUses(own: readonly OwnScan[], reversed: readonly Reve
   return Math.max(0, own.filter(isUnsent).length - reversed.filter(isUnsent).length)
 }
 
-/** Merges listed scans with newer ones. A listed and a newer scan with the same time count as one. */
+/**
+ * Merges the scans of the list with newer scans. A listed and a newer scan with the same time are the same scan. Scans
+ * are counted per time, because many scans with a validity date have the same time.
+ */
 function merged(listed: readonly ListedScan[], since: readonly ListedScan[]): ListedScan[] {
   const both = countByMoment(listed)
   const unknown = since.filter((scan) => {

@@ -4,7 +4,10 @@ import { isFull } from '../zones/capacity.ts'
 import type { Direction, Movement, PresenceFacts } from '../zones/presence.ts'
 import type { ListedScan, OwnMovement, OwnScan, ReversedScan } from './own-scans.ts'
 
-/** A zone with the number `inside` of the last list or response, plus the door's movements since then. */
+/**
+ * A zone as a door knows it: `inside` is the number in the last list or response, plus the movements of the door since
+ * then.
+ */
 export type ZoneAtDoor = Pick<Zone, 'id' | 'capacity' | 'whenFull' | 'inside' | 'resetAt'>
 
 /** A change of the number inside that a door makes: an accepted movement, its reversal, or a count without a scan. */
@@ -16,7 +19,9 @@ export interface OwnChange {
   scannedAt: string
 }
 
-/** Returns how an entry of a door changes the number inside a zone. A change from before the last reset does not count. */
+/**
+ * Returns how an entry of a door changes the number inside a zone. A change from before the last reset does not count.
+ */
 export function changeAtDoor(
   { kind, movement, adjustment, scannedAt }: OwnChange,
   { id, resetAt }: Pick<ZoneAtDoor, 'id' | 'resetAt'>,

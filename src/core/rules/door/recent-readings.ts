@@ -1,6 +1,9 @@
 import { type Attempt, failedOutcome, type Outcome } from './outcome.ts'
 
-/** The milliseconds for which a new reading of a code reuses the externalRef of its failed attempt. */
+/**
+ * The time, in milliseconds, during which a new reading of a code reuses the externalRef of its failed attempt, because
+ * the server might have recorded the failed attempt.
+ */
 const UNRESOLVED_MS = 10 * 60_000
 
 interface Reading {
@@ -54,7 +57,10 @@ function keyOf({ payload, scanContextKey, validityDate }: Attempt): string {
   return JSON.stringify([payload, scanContextKey, validityDate])
 }
 
-/** Whether two attempts are the same movement, or none. A reading in another direction is a new scan. */
+/**
+ * Whether two attempts are movements in the same direction and zone, or both are no movements. A reading in another
+ * direction is a new scan.
+ */
 function isSameMovement({ movement: a }: Attempt, { movement: b }: Attempt): boolean {
   return a?.zoneId === b?.zoneId && a?.direction === b?.direction
 }

@@ -1,8 +1,8 @@
 import { hash, type KeyObject, sign, verify } from 'node:crypto'
 
 /**
- * Digest chains over data that must not change (decisions/0022). Each entry of a workspace's chain has a digest, which covers
- * the previous digest and the values of the entry as canonical JSON (RFC 8785). The last digest is signed.
+ * Digest chains over data that must not change (decisions/0022). Each entry of a workspace's chain has a digest, which
+ * covers the previous digest and the values of the entry as canonical JSON (RFC 8785). The last digest is signed.
  */
 
 /** The chains of each workspace: the ledger of scans, and the audit log. */
@@ -19,7 +19,10 @@ export type EntryValues = Record<string, string | number | null>
 export interface ChainedEntry {
   /** The values that never change. */
   values: EntryValues
-  /** SHA-256 of a salt and of the values that an erasure can remove; `null` if there are none. */
+  /**
+   * SHA-256 of a salt and of the values that an erasure can remove, so that the chain stays valid after an erasure.
+   * `null` if there are no such values.
+   */
   commitment: Uint8Array | null
   /** Whether the entry is older than the chain. The chain does not prove its original values. */
   isAdopted: boolean
@@ -35,7 +38,10 @@ export function entryDigest(previous: Uint8Array, { values, commitment, isAdopte
   return sha256(previous, canonicalText({ ...values, ...added }))
 }
 
-/** Returns the canonical JSON (RFC 8785) without null values, so that new columns do not change digests. */
+/**
+ * Returns the canonical JSON (RFC 8785) of texts and numbers, which is JSON with sorted names. Null values are omitted,
+ * so that new columns do not change existing digests.
+ */
 function canonicalText(values: EntryValues): string {
   const sorted: EntryValues = {}
   for (const name of Object.keys(values).sort()) if (values[name] !== null) sorted[name] = values[name]!

@@ -48,7 +48,10 @@ export interface VerificationOptions {
 /** The maximum number of described faults. All are counted. */
 export const MAX_DESCRIBED = 100
 
-/** Verifies the entries of a chain against the stored digest before each, and against the signed heads. */
+/**
+ * Verifies the entries of a chain against each other and against the signed heads. Each entry is checked with the
+ * stored digest of the previous one, so that a change is reported where it was made.
+ */
 export class Verification {
   readonly report: ChainReport = { entries: 0, adopted: 0, erased: 0, faultCount: 0, faults: [] }
   private readonly options: VerificationOptions
@@ -151,7 +154,10 @@ export class Verification {
     })
   }
 
-  /** Returns the commitment to erasable values; null without any, `undefined` if an erased entry has values. */
+  /**
+   * Returns the commitment to the erasable values, or `null` if the entry has no such values. Returns `undefined` if
+   * the entry contradicts itself, for example if it is erased but still has values.
+   */
   private commitmentOf({ salt, commitment, personal }: ChainedEntry): Uint8Array | null | undefined {
     const names = Object.keys(personal)
     if (names.length === 0) return salt || commitment ? undefined : null
@@ -178,7 +184,10 @@ export class Verification {
     })
   }
 
-  /** Compares the digest with the signed heads here, unless a fault of the entry explains the difference. */
+  /**
+   * Compares the digest with the signed heads at this position. Does not report a mismatch that a fault of the entry
+   * explains.
+   */
   private passHeads(isExplained: boolean): void {
     for (let head = this.heads.at(-1); head && head.sequence <= this.sequence; head = this.heads.at(-1)) {
       this.heads.pop()

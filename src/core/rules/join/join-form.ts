@@ -115,7 +115,10 @@ const CONTROLS = /[\p{Cc}\p{Cs}\u2028\u2029]+/gu
 /** Texts of only invisible characters, such as zero-width spaces and fillers. */
 const INVISIBLE = /^[\p{Default_Ignorable_Code_Point}\s]*$/u
 
-/** Returns what a visitor typed in one line, trimmed, without marks that disturb other text. */
+/**
+ * Returns the text that a visitor typed, in one line, trimmed, and without marks that change the direction of other
+ * text. A text of only invisible characters becomes empty.
+ */
 export function cleanValue(typed: string): string {
   const clean = typed.normalize('NFC').replace(DIRECTION_MARKS, '').replace(CONTROLS, ' ').replace(/ {2,}/g, ' ').trim()
   return INVISIBLE.test(clean) ? '' : clean

@@ -84,7 +84,10 @@ const MAX_PAIRS = 100
 const LARGE = 24
 const MIN_CONTRAST_OF_LARGE = 3
 
-/** The share of the area behind a text that can lack contrast: a word stays readable if a few letters are faint. */
+/**
+ * The share of the area behind a text in which the contrast can be too low. Some low contrast is allowed, because a
+ * photo has light and dark spots, and a word stays readable if a few letters are faint.
+ */
 const FAINT_SHARE = 0.25
 
 /** Warns if the primary field cannot be read over the strip. */
@@ -152,7 +155,9 @@ function textBox(
   return { left: isRtl ? 1 - end : start, right: isRtl ? 1 - start : end, top: 0.5 - half, bottom: 0.5 + half }
 }
 
-/** Yields the cells of a mosaic in a part of the strip. A strip fills its frame, so two sides can be cropped. */
+/**
+ * Yields the cells of a mosaic in a part of the strip. The strip fills its frame, so two of its sides can be cropped.
+ */
 function* cellsIn({ width, height, mosaic }: StripPixels, frameHeight: number, box: Box): Generator<Uint8Array> {
   const ratio = width / height / (375 / frameHeight)
   const rows = indexes(box.top, box.bottom, Math.min(1, ratio), MOSAIC.rows)
@@ -165,7 +170,10 @@ function* cellsIn({ width, height, mosaic }: StripPixels, frameHeight: number, b
   }
 }
 
-/** Returns the indexes of the cells between two shares of the visible part, which is in the middle. */
+/**
+ * Returns the indexes of the cells of a row or column that are between two shares of its visible part. The visible part
+ * is in the middle.
+ */
 function indexes(from: number, to: number, visible: number, count: number): number[] {
   const place = (share: number) => ((1 - visible) / 2 + share * visible) * count
   const [first, last] = [Math.floor(place(from)), Math.min(count, Math.ceil(place(to)))]

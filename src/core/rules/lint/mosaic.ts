@@ -1,4 +1,7 @@
-/** The average colors of an image in a grid: red, green, blue, and alpha of each cell, row by row. */
+/**
+ * An image that is reduced to a grid of average colors: four bytes (red, green, blue, alpha) per cell, row by row. On a
+ * strip, a cell is about as large as a letter of a label.
+ */
 export type Mosaic = Uint8Array
 
 export const MOSAIC = { columns: 30, rows: 12 } as const

@@ -62,7 +62,10 @@ function followingByCalendar(startedAt: number, unit: BucketUnit, zone: string):
   }
 }
 
-/** Returns the longest step that overlaps no two buckets, in milliseconds. Returns 0 for a single start. */
+/**
+ * Returns the greatest common divisor of the bucket lengths, in milliseconds. Steps of this length never overlap two
+ * buckets. Returns 0 for a single start.
+ */
 export function commonStep(starts: readonly number[]): number {
   return starts.reduce((step, start) => greatestCommonDivisor(start - starts[0]!, step), 0)
 }

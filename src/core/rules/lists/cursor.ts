@@ -2,9 +2,9 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { formatUuid, parseUuid } from '../../ids.ts'
 
 /**
- * The cursor of a list page: the position after the last row of the previous page, stored by key, because the row can be
- * deleted. It is bound to the list, sort, and filters, and carries the total of the first page, so that rows are counted once.
- * Encoded as base64url, with these bytes:
+ * The cursor of a list page: the position after the last row of the previous page, stored by key, because the row can
+ * be deleted. It is bound to the list, sort, and filters, and carries the total of the first page, so that rows are
+ * counted once. Encoded as base64url, with these bytes:
  * - 0 to 8: the fingerprint of list, sort, and filters
  * - 9 to 15: the total
  * - 16 to 22: the number of rows before the next page
@@ -26,7 +26,10 @@ const FINGERPRINT_BYTES = 9
 const HEAD_BYTES = 39
 const NUMBER_BYTES = 8
 
-/** The maximum size of a key, in bytes: a sealed cursor has at most 504 characters, and the API accepts 512. */
+/**
+ * The maximum size of a key in a cursor, in bytes. With such a key, a sealed cursor has at most 504 characters. The API
+ * accepts 512 characters.
+ */
 export const MAX_KEY_BYTES = 320
 
 /** The maximum number of characters with which any text fits into a cursor. */
@@ -72,7 +75,9 @@ export function isCut(key: Cursor['key']): key is string {
 const TAG_BYTES = 18
 const TAG_LENGTH = 24
 
-/** Seals a cursor for one scope, such as a workspace and a list. Adds 24 characters. */
+/**
+ * Seals a cursor for one scope, such as a workspace and a list, so that clients cannot forge it. Adds 24 characters.
+ */
 export function sealCursor(cursor: string, scope: readonly string[], key: Uint8Array): string {
   return tagOf(cursor, scope, key).toString('base64url') + cursor
 }

@@ -1,9 +1,15 @@
 import type { Issue } from '../../errors.ts'
 
-/** Finds numbers that `JSON.parse` might change: with 16 digits before the point, or an exponent. */
+/**
+ * Finds the positions of numbers that `JSON.parse` might change: 16 digits before the point, or an exponent. It can
+ * also match text inside a string. A text without a match needs no further check.
+ */
 const SUSPECT = /(?:^|[:,[\s])-?(?:\d{16}|\d[\d.]*[eE])/
 
-/** Yields the numbers of a well-formed JSON text that lose digits, or are too large for a double. */
+/**
+ * Yields the numbers of a well-formed JSON text that JSON readers might change, with their paths. Integers beyond 2^53
+ * lose digits, and numbers that are too large for a double become null.
+ */
 export function* findLossyNumbers(json: string): Generator<Issue> {
   if (!SUSPECT.test(json)) return
   for (const { text, path } of numbersIn(json)) {
@@ -53,7 +59,10 @@ function* numbersIn(json: string): Generator<{ text: string; path: () => (string
   }
 }
 
-/** Returns the index after the closing quote of a string, or the length of the text if it does not end. */
+/**
+ * Returns the index after the closing quote of the string that starts at `start`. A quote after an odd number of
+ * backslashes is part of the string. Returns the length of the text if the string does not end.
+ */
 export function endOfString(json: string, start: number): number {
   for (let quote = start; ; ) {
     quote = json.indexOf('"', quote + 1)

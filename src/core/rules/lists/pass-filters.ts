@@ -1,4 +1,7 @@
-/** The filters of passes, by which requests select passes. A separate module, so that the command line does not load the contract's schemas. */
+/**
+ * The filters of passes, by which requests select passes. A separate module, so that the command line does not load the
+ * contract's schemas.
+ */
 export const passFilterNames = [
   'externalPassId',
   'search',
@@ -24,7 +27,9 @@ export const passFilterNames = [
   'createdUntil',
 ] as const
 
-/** Returns a filter in the notation of the command line: name=value, separated by spaces. Values with spaces are quoted. */
+/**
+ * Returns a filter in the notation of the command line: name=value, separated by spaces. Values with spaces are quoted.
+ */
 export function describeFilter(filter: Record<string, string | string[] | undefined>): string {
   const written = (value: string) => (/[\s"]/.test(value) ? JSON.stringify(value) : value)
   const pairs = Object.entries(filter).flatMap(([name, values]) =>

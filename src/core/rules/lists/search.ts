@@ -27,7 +27,10 @@ export function indexedVariables(variables: Variables): { name: string; value: s
   return [...pairs].map(([name, value]) => ({ name, value }))
 }
 
-/** Returns a column name without case, spaces, underscores, and hyphens, as names are compared. */
+/**
+ * Returns the form in which column names of files are compared: without case, spaces, underscores, and hyphens. Two
+ * columns with the same loose name are ambiguous.
+ */
 export function looseName(name: string): string {
   return name.toLowerCase().replaceAll(/[\s_-]/g, '')
 }

@@ -21,7 +21,10 @@ export function groupKeyOf({ group }: Pick<Definition, 'group'>, scope: Scope): 
   return (group && fill(group.key, scope).trim()) || null
 }
 
-/** Compiles the check of the group key's length. Its issues name the first variable in the key. */
+/**
+ * Compiles the check of the group key's length. Returns `undefined` if the definition has no group. The path of an
+ * issue is the first variable in the key.
+ */
 export function compileGroup(
   definition: Pick<Definition, 'group' | 'variables'>,
 ): ((scope: Scope) => Issue[]) | undefined {

@@ -18,7 +18,10 @@ export type CheckPass = (facts: PassFacts) => Resolved | { issues: Issue[] }
 /** Checks the filled values of a pass by one rule. The paths of its issues refer to the request. */
 export type CheckValues = (scope: Scope) => Issue[]
 
-/** Compiles all rules of a version for the values of a pass. Only the server runs the checks of platforms. */
+/**
+ * Compiles all rules of a version for the values of a pass. Create, update, and `passes issue` share this check.
+ * @param platformChecks the checks of the platforms, which only the server runs
+ */
 export function compilePass(definition: Definition, platformChecks: readonly CheckValues[] = []): CheckPass {
   const checkVariables = compileVariables(definition)
   const findOversizes = compileSizes(definition)

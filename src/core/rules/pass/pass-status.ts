@@ -1,5 +1,8 @@
 export const passStatuses = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED'] as const
-/** QUEUED, then ISSUING while a worker has the pass, then ISSUED or FAILED, EXPIRED, or permanently VOID. */
+/**
+ * A pass is QUEUED until a worker takes it (ISSUING), then ISSUED or FAILED. An ISSUED pass becomes EXPIRED at its
+ * expiry. Any pass can become VOID, permanently.
+ */
 export type PassStatus = (typeof passStatuses)[number]
 
 /** Returns the visible status: an issued pass is EXPIRED from `expiresAt` on, even before a schedule stores this. */

@@ -25,7 +25,9 @@ export const defaultLimits: WorkspaceLimits = {
   requestsInFlight: 256,
 }
 
-/** The maximum number of passes of a workspace on one Apple device, so that one list of changes can contain all of them. */
+/**
+ * The maximum number of passes of a workspace on one Apple device, so that one list of changes can contain all of them.
+ */
 export const MAX_PASSES_PER_DEVICE = 300
 
 /** The maximum value of a limit, so that its counters stay integers. */

@@ -24,7 +24,10 @@ export interface RedemptionFacts {
 /** A window or period in which to count accepted scans. */
 export interface CountedRange extends Range {
   key: string
-  /** Whether the range is a window. Scans that were debited to another window do not count in it. */
+  /**
+   * Whether the range is a window. In that case, a scan that was debited to another window that overlaps with this one
+   * does not count.
+   */
   isWindow: boolean
   /** Whether to count only scans without a scan context. Set if each window is a scan context. */
   isKeyless: boolean
@@ -53,7 +56,10 @@ export interface RedemptionPlan {
   /** The time of the attempt. A cooldown uses the nearest scans on both sides of it. */
   realTime: Date
   scanContextKey: string | null
-  /** The possible times, in order of preference: the first whose window has uses left, or the last one. */
+  /**
+   * The possible times, in order of preference. `choosePlace` uses the first one whose window has uses left, or else
+   * the last one.
+   */
   places: [PlacedAttempt, ...PlacedAttempt[]]
   counted: CountedRange[]
   /** All windows of the policy, by the key under which scans were debited. */
@@ -69,7 +75,10 @@ export interface RedemptionHistory {
   inContext: number
   contextFirstAt: Date | null
   contextLastAt: Date | null
-  /** The nearest scans without a validity date. `previousAt` can equal the time of the attempt. */
+  /**
+   * The nearest scans without a validity date before and after the attempt. `previousAt` can equal the time of the
+   * attempt.
+   */
   previousAt: Date | null
   nextAt: Date | null
   /** The counts, by the key of the counted range. */
@@ -135,9 +144,9 @@ function placeAttempt(
 }
 
 /**
- * Returns a function that lists the windows that have not ended. It returns an empty list if one of these windows has no limit,
- * because the windows then never exhaust the pass. Results are cached per time, because the possible times of a date have few
- * different values.
+ * Returns a function that lists the windows that have not ended. It returns an empty list if one of these windows has
+ * no limit, because the windows then never exhaust the pass. Results are cached per time, because the possible times of
+ * a date have few different values.
  */
 function exhaustibleWindows(policy: RedemptionPolicy | null, all: Window[]): (at: Date) => Window[] {
   const known = new Map<number, Window[]>()
@@ -150,7 +159,10 @@ function exhaustibleWindows(policy: RedemptionPolicy | null, all: Window[]): (at
   }
 }
 
-/** Returns the earlier time, because windows that are still open in reality must not count as ended. */
+/**
+ * Returns the earlier time. For a future validity date, this is the real time, because windows that are still open in
+ * reality must not count as ended.
+ */
 function earlier(one: Date, other: Date): Date {
   return one < other ? one : other
 }

@@ -24,7 +24,10 @@ export interface Window extends Range {
 /** The largest time that a Date can represent, for a window without a start or an end. */
 const FOREVER = 8_640_000_000_000_000
 
-/** The windows of policies, cached because a replay evaluates one policy often. */
+/**
+ * The windows of policies. They are cached, because an evaluation needs them several times, and a replay evaluates one
+ * policy often.
+ */
 const knownWindows = new WeakMap<RedemptionPolicy, readonly Window[]>()
 
 export function windowsOf(policy: RedemptionPolicy | null): readonly Window[] {
@@ -90,7 +93,10 @@ export function luxonZone(zone: DateTime['zone'] | string): DateTime['zone'] | s
   return typeof zone === 'string' ? oneSpelling(zone) : zone
 }
 
-/** Returns the last validity date (YYYY-MM-DD), that of the expiry in the policy's zone. */
+/**
+ * Returns the date (YYYY-MM-DD) of an expiry in the policy's zone. This is the last validity date on which the pass is
+ * valid.
+ */
 export function expiryDate(expiresAt: Date, policy: RedemptionPolicy | null): string {
   return DateTime.fromJSDate(expiresAt, { zone: luxonZone(zoneOf(policy)) }).toISODate()!
 }
@@ -98,7 +104,10 @@ export function expiryDate(expiresAt: Date, policy: RedemptionPolicy | null): st
 export interface Placement {
   /** The time of the scan in the ledger (`scannedAt`). */
   at: Date
-  /** The time that determines activation and period: `at`, or the start of the window or date that was selected. */
+  /**
+   * The time that determines activation and period. Without a validity date, this is `at`. With a validity date, this
+   * is the start of the selected window or date, because the time of day must not affect the decision.
+   */
   asOf: Date
   /** The window that a validity date selects. */
   selected?: Window
@@ -125,7 +134,10 @@ export function placesInTime(
   return [{ at: onDate(validityDate, realTime, zone), asOf: storable(midnight) }]
 }
 
-/** Returns the time in a window, with the offset of its start, because time zones are slow for hundreds of windows. */
+/**
+ * Returns the time of an attempt in a window. Uses the fixed offset of the window's start, because a date can have
+ * hundreds of windows, and time zones are slow to compute.
+ */
 function placeInWindow(selected: Window, realTime: Date, validityDate: string): Placement {
   const offset = Date.parse(selected.start!.replace(/(z|[+-][\d:]+)$/i, 'Z')) - selected.from
   const local = realTime.getTime() + offset
@@ -152,7 +164,10 @@ export function periodOf({ unit, timezone }: NonNullable<RedemptionPolicy['perPe
   return { from: start.toMillis(), to: firstInstant(start.plus({ [unit]: 1 }).startOf(unit)).toMillis() }
 }
 
-/** Returns the first instant of a local time. If clocks go back across midnight, midnight occurs twice. */
+/**
+ * Returns the first instant of a local time. If clocks go back across midnight, midnight occurs twice, and the day
+ * starts at the first one.
+ */
 function firstInstant(local: DateTime): DateTime {
   return local.getPossibleOffsets().reduce((first, other) => (other < first ? other : first))
 }

@@ -31,7 +31,10 @@ export interface RedemptionDebit {
   exhausts: boolean
 }
 
-/** Returns the time to use for an attempt: the first with uses left, or the last, which explains the rejection. */
+/**
+ * Returns the possible time to use for an attempt. For a validity date, this is the first window with uses left. If no
+ * window has uses left, this is the last window, whose check explains the rejection.
+ */
 export function choosePlace({ places }: RedemptionPlan, history: RedemptionHistory): PlacedAttempt {
   const free = places.find((place) => place.windows.some((window) => hasUsesLeft(window, place, history)))
   return free ?? places.at(-1)!
@@ -57,7 +60,10 @@ export function findRejection(
   return failed && { result: failed === 'already_scanned' ? 'duplicate' : 'denied', reasonCode: failed }
 }
 
-/** Returns the debit of an attempt, even a rejected one, which an offline device might have accepted. */
+/**
+ * Returns the debit of an attempt, even if the policy rejects it, because an offline device might have accepted the
+ * attempt.
+ */
 export function debitOf(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionDebit {
   const window = attempt.windows.find((candidate) => hasUsesLeft(candidate, attempt, history)) ?? null
   return { window, exhausts: isExhaustedBy(window, attempt, history) }

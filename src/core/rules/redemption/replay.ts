@@ -44,7 +44,10 @@ export interface ReplayRequest {
   expiresAt: Date | null
 }
 
-/** The reasons that depend on no policy, as do `expired` and `revoked` unless the recorded policy caused them. */
+/**
+ * The reasons that do not depend on the policy. `expired` and `revoked` do not depend on it either, unless the recorded
+ * policy caused them.
+ */
 const FIXED: LedgerReason[] = ['no_match', 'multiple_matches', 'wrong_project', 'unverifiable', 'not_active']
 
 /**
@@ -83,8 +86,8 @@ export function* replayPass<Entry extends LedgerEntry>(
     const isDecidedElsewhere = canBeDecidedElsewhere && asThen().reasonCode === 'valid'
     const replayed = evaluate(entry, policy, after.uses, after.isVoid ? 'VOID' : 'ISSUED')
     const is = isFixed || isReentry || isDecidedElsewhere || !isEvaluated ? was : ledgerReason(replayed.reasonCode)
-    // Unless the new policy changes the result, keep whether the pass was admitted: an offline device can decide differently
-    // than the server.
+    // Unless the new policy changes the result, keep whether the pass was admitted: an offline device can decide
+    // differently than the server.
     const isAccepted = (was === 'valid') === (is === 'valid') ? wasAccepted : is === 'valid'
     if (wasAccepted && entry.useScanId === null) before.use(entry, asThen())
     // Keep a pass void that was exhausted outside the evaluated range.
@@ -126,7 +129,10 @@ class Side {
   }
 }
 
-/** Whether the scan time of the ledger is in the selected window, which the replay might have changed. */
+/**
+ * Whether the scan time of the ledger is in the selected window. If not, the replay selected another window for the
+ * validity date.
+ */
 function isPlacedAlike({ scannedAt }: LedgerEntry, attempt: ScanDecision['attempt']): boolean {
   return !attempt?.selected || contains(attempt.selected, scannedAt)
 }

@@ -43,7 +43,10 @@ export interface ScanDecision {
   at: Date
   /** `null` if no single pass matches. */
   attempt: PlacedAttempt | null
-  /** The debit to store if the attempt is accepted; `null` without a single pass, and for exits and re-entries. */
+  /**
+   * The debit to store if the server or a device accepted the attempt. `null` if no single pass matches, and for exits
+   * and re-entries, which debit no use.
+   */
   debit: RedemptionDebit | null
   /** The decision of the zone; `null` for a scan without a zone, or without a single match. */
   presence: PresenceDecision | 'full' | null
@@ -76,8 +79,8 @@ const UNCOVERED = { result: 'denied', reasonCode: 'quota_exhausted', isUncovered
 const VALID = { result: 'accepted', reasonCode: 'valid' } as const
 
 /**
- * Decides a movement. A pass that is inside can always leave, regardless of its status, policy, and code. An entry must pass
- * the policy, except that a re-entry debits no use. Only an attempt that debits a use changes balances.
+ * Decides a movement. A pass that is inside can always leave, regardless of its status, policy, and code. An entry must
+ * pass the policy, except that a re-entry debits no use. Only an attempt that debits a use changes balances.
  */
 function decideMovement(
   { plan, history, elsewhere, isStaleCode, isUncovered }: FoundPass,
@@ -104,14 +107,20 @@ function decideMovement(
   return { ...VALID, ...placed }
 }
 
-/** Returns the time of the use that caused the rejection, so that the caller can add the place of that use to the message. */
+/**
+ * Returns the time of the use that caused the rejection, so that the caller can add the place of that use to the
+ * message.
+ */
 export function decidingUse(decision: ScanDecision, { found }: ScanFacts): Date | null {
   const { reasonCode, attempt, presence, isUncovered } = decision
   if (isUncovered || presence === 'already_inside' || presence === 'full') return null
   return attempt && found && firstUseAt(reasonCode, attempt, found.history)
 }
 
-/** Returns the time of the first use that counted toward the rejection. */
+/**
+ * Returns the time of the first use that counted toward the rejection: in the scan context, of the pass, in the period,
+ * or in the windows. Returns `null` for a rejection that no count of uses caused.
+ */
 export function firstUseAt(code: ScanReasonCode, attempt: PlacedAttempt, history: RedemptionHistory): Date | null {
   const { policy, windows, period, areWindowsContexts } = attempt
   if (code === 'already_scanned' && !areWindowsContexts) return history.contextFirstAt

@@ -32,7 +32,10 @@ export function doorLanguage(tag: SpokenLanguage, locale: string = tag, zone?: s
   return { locale: knownLocale(locale) ?? tag, words: scansTexts[tag], zone }
 }
 
-/** Returns the locale that `Intl` resolves a tag to. It knows a few hundred, so that few formats are cached. */
+/**
+ * Returns the locale to which `Intl` resolves a tag. This limits the number of cached formats, because `Intl` knows a
+ * few hundred locales but accepts millions of tags.
+ */
 function knownLocale(text: string): string | undefined {
   try {
     return new Intl.Locale(new Intl.DateTimeFormat(text).resolvedOptions().locale).baseName

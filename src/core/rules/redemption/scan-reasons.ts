@@ -42,7 +42,10 @@ export function reasonCodeOf({
   return reasonCode ?? (reason && reasonCodes[reason])
 }
 
-/** The reason code of each ledger reason. The last code of a reason is the general one. */
+/**
+ * The reason code of each ledger reason. If several codes share a reason, the last of them is used, which is the
+ * general one.
+ */
 export const reasonCodes = Object.fromEntries(
   Object.entries(ledgerReasons).map(([code, reason]) => [reason, code]),
 ) as Record<LedgerReason, ScanReasonCode>

@@ -1,4 +1,7 @@
-/** IANA names that `Intl.supportedValuesOf` omits for another name of the same zone, depending on the release. */
+/**
+ * IANA names that `Intl.supportedValuesOf` omits because it lists another name of the same zone. Different releases of
+ * Node.js omit different names.
+ */
 const OTHER_NAMES = `
 Africa/Asmara Africa/Timbuktu America/Argentina/Buenos_Aires America/Argentina/Catamarca
 America/Argentina/ComodRivadavia America/Argentina/Cordoba America/Argentina/Jujuy America/Argentina/Mendoza
@@ -22,7 +25,10 @@ Navajo PRC PST8PDT Pacific/Chuuk Pacific/Johnston Pacific/Kanton Pacific/Pohnpei
 Portugal ROC ROK Singapore Turkey UCT US/Alaska US/Aleutian US/Arizona US/Central US/East-Indiana US/Eastern
 US/Hawaii US/Indiana-Starke US/Michigan US/Mountain US/Pacific US/Samoa UTC Universal W-SU WET Zulu`
 
-/** The valid zones in canonical spelling, cached because a format of `Intl` takes as long to create as a card. */
+/**
+ * The zones that were found valid, in canonical spelling. They are cached, because creating a format of `Intl` takes as
+ * long as rendering a whole card.
+ */
 const found = new Set<string>()
 
 /** Whether a name is an IANA time zone, UTC, or GMT. Case does not matter. */
@@ -39,7 +45,10 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** Returns the canonical spelling of a zone. Luxon keeps about 35 KiB for each spelling (decisions/0003). */
+/**
+ * Returns the canonical spelling of a zone for luxon. Luxon keeps about 35 KiB for each spelling of a zone, and there
+ * are millions of spellings (decisions/0003).
+ */
 export function oneSpelling(zone: string): string {
   return zone.toLowerCase()
 }

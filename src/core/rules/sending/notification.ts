@@ -44,7 +44,8 @@ export function exceedsCap(others: readonly Date[], at: Date): boolean {
 /** Returns the delay, in whole seconds, after which a send is within the cap; 0 if it already is. */
 export function capDelaySeconds(others: readonly Date[], at: Date): number {
   if (!exceedsCap(others, at)) return 0
-  // Try only the times at which an earlier send leaves the window, because no other time can be the first within the cap.
+  // Try only the times at which an earlier send leaves the window, because no other time can be the first within the
+  // cap.
   const delays = others
     .map((other) => Math.ceil((other.getTime() + DAY_MS - at.getTime()) / 1000))
     .filter((seconds) => seconds > 0)
@@ -56,8 +57,9 @@ export function capDelaySeconds(others: readonly Date[], at: Date): number {
 const MAX_LENGTH = 1000
 
 /**
- * Returns the text that iPhones show for a change: for each changed field, its changeMessage with the new value. Returns
- * `undefined` if no field with a changeMessage changed. A field that is new or has become empty announces nothing.
+ * Returns the text that iPhones show for a change: for each changed field, its changeMessage with the new value.
+ * Returns `undefined` if no field with a changeMessage changed. A field that is new or has become empty announces
+ * nothing.
  */
 export function announcementOf(before: Pick<Card, 'fields'>, after: Pick<Card, 'fields'>): string | undefined {
   const lines = fieldGroups.flatMap((group) => {
@@ -74,7 +76,10 @@ export function announcementOf(before: Pick<Card, 'fields'>, after: Pick<Card, '
 const NUMBER_MARK = '\u2060'
 const DIGITS = ['\u200b', '\u200c'] as const
 
-/** Returns the text of the n-th message with an invisible suffix, because a phone announces only changed values. */
+/**
+ * Returns the text of the n-th message with an invisible suffix that differs for each n, because a phone announces only
+ * changed values.
+ */
 export function distinctText(text: string, n: number): string {
   return text + NUMBER_MARK + [...n.toString(2)].map((digit) => DIGITS[Number(digit)]).join('')
 }

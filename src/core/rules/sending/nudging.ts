@@ -4,7 +4,9 @@ const NUDGE_SECONDS = [600, 3600, 86_400] as const
 /** The minimum time between two pushes of a phone, in seconds, no matter how often a nudge is requested. */
 export const NUDGE_SPACING_SECONDS = 600
 
-/** Returns the time of the next push after `now`, without missed ones; `undefined` after the last push. */
+/**
+ * Returns the time of the next push after `now`. Missed pushes are skipped. Returns `undefined` after the last push.
+ */
 export function nextNudge(firstPushedAt: Date, now: Date): Date | undefined {
   const moments = NUDGE_SECONDS.map((seconds) => new Date(firstPushedAt.getTime() + seconds * 1000))
   return moments.find((moment) => moment > now)

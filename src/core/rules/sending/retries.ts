@@ -1,11 +1,17 @@
 import type { DeliveryStatus, Envelope } from '../../contract/deliveries.ts'
 
-/** The documented retry table of deliveries, and the state of a delivery after each attempt. */
+/**
+ * The retry table of deliveries, and the state of a delivery after each attempt. The table is documented, because
+ * customers rely on it.
+ */
 
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 
-/** The seconds until the next automatic attempt. If the attempt after the last delay fails, the delivery is FAILED. */
+/**
+ * The seconds between a failed automatic attempt and the next one. If the attempt after the last delay fails, the
+ * delivery is FAILED.
+ */
 export const RETRY_SECONDS = [
   5,
   5 * MINUTE,
@@ -55,8 +61,8 @@ export interface AttemptFacts {
 /**
  * Returns the state of a delivery after an attempt.
  * @param current the current state
- * @param sent the state at the start of the attempt. In the meantime, the delivery can have been redelivered, or ended with its
- * endpoint
+ * @param sent the state at the start of the attempt. In the meantime, the delivery can have been redelivered, or ended
+ * with its endpoint
  */
 export function afterAttempt(
   current: DeliveryProgress,
@@ -91,7 +97,9 @@ export function redelivered(current: DeliveryProgress, at: Date): DeliveryProgre
   }
 }
 
-/** Returns the time of the next automatic attempt, or `null` if there are no more. */
+/**
+ * Returns the time of the next automatic attempt after the given number of attempts, or `null` if no attempts are left.
+ */
 export function nextAttemptAt(scheduledAttempts: number, at: Date, jitter: number): Date | null {
   const seconds = RETRY_SECONDS[scheduledAttempts - 1]
   return seconds === undefined ? null : new Date(at.getTime() + Math.round(seconds * (1 + JITTER * jitter) * 1000))
@@ -138,14 +146,17 @@ export function jobBackoffSeconds(attempts: number): number {
 export const MAX_JOB_ATTEMPTS = 20
 
 /**
- * The number of expired leases after which a job is quarantined, because it stops workers. After the first one, the job runs
- * from the quarantine queue, one job at a time. A process that is killed for another reason also lapses its job, but rarely the
- * same job again.
+ * The number of expired leases after which a job is quarantined, because it stops workers. After the first one, the job
+ * runs from the quarantine queue, one job at a time. A process that is killed for another reason also lapses its job,
+ * but rarely the same job again.
  */
 export const MAX_JOB_LAPSES = 3
 
 /** The error message of a quarantined job and of its pass or notification. */
 export const QUARANTINE_REASON = `The worker stopped or hung ${MAX_JOB_LAPSES} times while it ran this job.`
 
-/** The number of runs (about four minutes) after which a notification is FAILED, because it would be outdated after that. */
+/**
+ * The number of runs (about four minutes) after which a notification is FAILED, because it would be outdated after
+ * that.
+ */
 export const MAX_SEND_ATTEMPTS = 8

@@ -39,7 +39,10 @@ export function compileBarcode(definition: Definition): ((scope: Scope) => Issue
   }
 }
 
-/** Returns the variable that makes a text invalid: the first with an invalid value, else that of the longest value. */
+/**
+ * Returns the variable whose value makes a text invalid: the first one with an invalid value, or else the one with the
+ * longest value.
+ */
 export function findCause(names: readonly string[], scope: Scope, isWrong: (text: string) => boolean): string {
   const textOf = (name: string) => scope.get(name) ?? ''
   const [longest] = names.toSorted((a, b) => textOf(b).length - textOf(a).length)

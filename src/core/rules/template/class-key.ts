@@ -11,7 +11,11 @@ export interface ClassClaim {
   values: Record<string, string>
 }
 
-/** Returns the class of a pass; `undefined` if its version has one for all. A class belongs to one issuer. */
+/**
+ * Returns the class of a pass, or `undefined` if all passes of the version share one. A class belongs to one issuer and
+ * never contains passes of another issuer.
+ * @param issuer `null` for the default issuer of the server
+ */
 export function claimClass(
   definition: Definition,
   passType: PassType,
@@ -82,7 +86,10 @@ function isShared(name: string): boolean {
   return name === 'template.name' || name === 'project.name'
 }
 
-/** Checks texts of a class: they can contain a value of a single holder only if the class key contains it. */
+/**
+ * Checks the texts of a class, which all of its holders see. A text can contain a value of a single holder only if the
+ * class key contains this value.
+ */
 export function* checkClassTexts({ google, event }: Definition): Generator<Issue> {
   const { classKey } = google ?? {}
   const keyNames = classKey === undefined ? [] : placeholdersIn(classKey)

@@ -184,7 +184,10 @@ export function* checkTranslations(
   }
 }
 
-/** Checks that equal texts have equal translations: an iPhone looks them up by the text in the default language. */
+/**
+ * Checks that equal texts have equal translations, such as "Gate" of an airport and of a stadium. An iPhone looks up a
+ * translation by the text in the default language, so one text cannot have two translations.
+ */
 function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
   if (!written.languages) return
   const seen = new Map<string, { path: Path; text: string }>()

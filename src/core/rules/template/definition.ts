@@ -236,7 +236,10 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
   }
 }
 
-/** Rejects placeholders of balances where a pass must not change with each entry, such as its code or expiry. */
+/**
+ * Rejects placeholders of balances in parts of a pass that must not change with each entry: its code, expiry, policy,
+ * and group, and the parts that it shares with other passes.
+ */
 function* checkBalancePlaces({ balances = {}, ...definition }: Definition): Generator<Issue> {
   const { design, expiresAt, redemption, group, event, trip, nfc, google } = definition
   const fixed = {

@@ -33,7 +33,10 @@ export function* checkFacts({ event, trip, variables }: Facts & Pick<Definition,
   }
 }
 
-/** Compiles the check that an event or trip does not end before it begins; `undefined` without placeholders. */
+/**
+ * Compiles the check that an event or trip does not end before it begins. Returns `undefined` if these times have no
+ * placeholder.
+ */
 export function compileFacts(facts: Facts): ((scope: Scope) => Issue[]) | undefined {
   const spans = spansOf(facts).filter(({ begins, ends }) => placeholdersIn(begins + ends).length > 0)
   if (spans.length === 0) return undefined

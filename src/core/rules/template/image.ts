@@ -3,7 +3,10 @@ export type ImageType = 'image/png' | 'image/jpeg'
 
 /** The maximum number of pixels, more than any wallet shows. */
 export const MAX_PIXELS = 16_000_000
-/** The maximum width and height, because a very long side costs more than a square with as many pixels. */
+/**
+ * The maximum width and height, because an image that is millions of pixels high or wide costs far more than a square
+ * image with the same number of pixels.
+ */
 const MAX_SIDE = 16_384
 
 /** The facts of a file that are known without decoding it. Sizes are in pixels, as stored. */
@@ -28,7 +31,10 @@ function imageTypeOf(bytes: Uint8Array): ImageType | undefined {
   return starts(0xff, 0xd8, 0xff) ? 'image/jpeg' : undefined
 }
 
-/** Parses a PNG or JPEG file in one pass, without decoding. A file that passes can still fail to decode. */
+/**
+ * Parses the parts of a PNG or JPEG file without decoding them, in one pass over its bytes, because even a small file
+ * can be costly to decode. A file that passes can still fail to decode.
+ */
 export function inspectImage(bytes: Uint8Array): ImageFacts | Unfit {
   const contentType = imageTypeOf(bytes)
   if (!contentType) return { fault: 'is neither PNG nor JPEG' }
@@ -94,7 +100,10 @@ function isAncillary(firstLetter: number): boolean {
   return (firstLetter & 0x20) !== 0
 }
 
-/** The maximum number of scans, each of which can be 12 bytes and covers all pixels. Programs write at most 18. */
+/**
+ * The maximum number of scans. Each scan of a progressive image is a pass over all its pixels, and can be as small as
+ * 12 bytes. Programs write at most 18 scans (four colors, each in steps), and usually 10.
+ */
 const MAX_SCANS = 32
 /** The limit for profiles, EXIF, and text, which decoders copy and parse. */
 const MAX_JPEG_METADATA_BYTES = 2 * 1024 * 1024

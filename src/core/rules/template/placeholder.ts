@@ -22,10 +22,16 @@ export const SCAN_PAYLOAD = 'pass.scanPayload'
 /** System variables that are unique for each pass. */
 export const placeholdersOfOnePass: ReadonlySet<string> = new Set(['pass.id', 'pass.externalPassId', 'pass.scanCode'])
 
-/** Values by placeholder name, else an empty text. Results are cached with it, so do not change it after its use. */
+/**
+ * Values by placeholder name. A name without a value renders as an empty text. Results are cached for as long as the
+ * scope, so create one for each pass and do not change it after its first use.
+ */
 export type Scope = ReadonlyMap<string, string>
 
-/** Replaces every placeholder once. The result is well-formed, as wallets reject half a surrogate pair. */
+/**
+ * Replaces every placeholder once, so that placeholders inside a value stay text. The result is well-formed, because
+ * wallets reject half a surrogate pair.
+ */
 export function fill(template: string, scope: Scope): string {
   return template.includes('{{') ? oncePerScope(template, scope, fillText) : template.toWellFormed()
 }
@@ -59,7 +65,10 @@ function fillWithin<T>(value: T, scope: Scope): T {
   return isChanged ? (Object.fromEntries(filled) as T) : value
 }
 
-/** The filled texts of a scope, by template, cached because the languages of a pass share most of them. */
+/**
+ * The filled texts of a scope, by template. They are cached, because all languages of a pass use the same scope, and
+ * most texts are the same.
+ */
 const filledByScope = new WeakMap<Scope, Map<unknown, unknown>>()
 
 function oncePerScope<T>(template: T, scope: Scope, make: (template: T, scope: Scope) => T): T {
@@ -132,7 +141,10 @@ interface StringInValue {
   path: (string | number)[]
 }
 
-/** Collects the strings in a value. Changes one path in place, because drafts hold thousands of other values. */
+/**
+ * Collects the strings in a value. Changes one path in place and copies it only for strings, because drafts hold
+ * thousands of other values.
+ */
 function collectStrings(value: unknown, path: (string | number)[], found: StringInValue[]): void {
   if (typeof value === 'string') found.push({ text: value, path: [...path] })
   else if (value !== null && typeof value === 'object') {

@@ -3,12 +3,17 @@ import type { Issue } from '../../errors.ts'
 import { languagesOf, splitTexts } from './definition-languages.ts'
 import { placeholdersIn, stringsDeep } from './placeholder.ts'
 
-/** The maximum number of placeholders in all languages. The conference example has 540 in 20 languages. */
+/**
+ * The maximum number of placeholders of a pass in all languages. The conference example would have 540 in 20 languages.
+ */
 export const MAX_PLACEHOLDERS = 5_000
 /** The maximum number of names and values in the overrides of a platform, at any depth. */
 export const MAX_OVERRIDE_VALUES = 2_000
 
-/** The maximum of currencies times languages, because each needs a formatter that is slow to create. */
+/**
+ * The maximum number of currencies times languages, because each combination needs a separate formatter, which is slow
+ * to create.
+ */
 export const MAX_CURRENCY_FORMATS = 200
 
 /** Checks the work to render a definition (decisions/0016), which its size does not show. Run it first. */

@@ -55,7 +55,10 @@ export function buildScope(
   return scope
 }
 
-/** Returns the examples of a definition, else its defaults. Variables without either are omitted. Balances are at their start. */
+/**
+ * Returns the examples of a definition, else its defaults. Variables without either are omitted. Balances are at their
+ * start.
+ */
 export function exampleScope({ variables, ...ofBalances }: Pick<Definition, 'variables' | 'balances'>): Scope {
   const examples = variables.flatMap(({ name, example, default: fallback }): [string, string][] => {
     const value = example ?? fallback
@@ -73,7 +76,10 @@ export function resolvePolicies(definition: Definition, facts: PassFacts): Resol
   return { expiresAt: expiresAt.value, redemption: redemption.value, hasBalances }
 }
 
-/** Moves an issue to the variable that is its only cause, because a request contains only variables. */
+/**
+ * Moves an issue from the definition to the variable that caused it, because a request contains only variables. Does
+ * not move an issue with several possible causes.
+ */
 function atVariable(issue: Issue, definition: Definition): Issue {
   const text = issue.path.reduce<unknown>(
     (part, key) => (part as Record<string, unknown> | undefined)?.[key],
@@ -135,7 +141,10 @@ function checkWindows({ windows = [] }: RedemptionPolicy): Issue[] {
 
 const TEXT_LEAVES = new Set(['start', 'end', 'timezone'])
 
-/** Fills every leaf, and a lone placeholder as a number. Rejects missing values, which would remove a limit. */
+/**
+ * Fills every leaf. A lone placeholder in place of a number becomes that number. A placeholder without a value is
+ * rejected, because omitting a limit would admit everyone.
+ */
 function fillLeaves(value: unknown, path: (string | number)[], scope: Scope, issues: Issue[]): unknown {
   if (typeof value === 'string') {
     const text = fill(value, scope)

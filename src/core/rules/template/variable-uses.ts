@@ -160,7 +160,9 @@ function needed(pattern: string, wanted: string): VariableUse {
   return { rule: { pattern }, wanted, isNeeded: true }
 }
 
-/** Exclude the first and the last day with an offset, whose years ISO 8601 can write differently. */
+/**
+ * Excludes the first and the last day with an offset, because they can fall in years that ISO 8601 writes differently.
+ */
 const moment = `(?!0000-01-01T[^+]*\\+|9999-12-31T[^-]*-)${timestampPattern.slice(1, -1)}`
 const dateOrMoment = `(?:${dateTimeParts.date}|${moment})`
 

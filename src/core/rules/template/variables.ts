@@ -80,7 +80,10 @@ export function compileVariables(definition: VariableRules): CheckVariables {
   }
 }
 
-/** Returns the issue of variables that exceed 64 KiB of JSON. Run it before slower checks. */
+/**
+ * Returns the issue of variables that exceed 64 KiB of JSON. Run this check before checks that take longer for more
+ * variables.
+ */
 export function checkVariablesSize(variables: Variables): Issue[] {
   if (Buffer.byteLength(JSON.stringify(variables)) <= MAX_VARIABLES_BYTES) return []
   return [{ path: ['variables'], message: `Must have at most ${MAX_VARIABLES_BYTES / 1024} KiB as JSON` }]

@@ -28,7 +28,9 @@ export function alertsOf(
 /** The states of a zone that doors and the desk show. */
 export type Fullness = 'free' | 'nearlyFull' | 'full'
 
-/** Returns the state of a zone: nearly full from 80 percent of the capacity. A zone without a capacity is always free. */
+/**
+ * Returns the state of a zone: nearly full from 80 percent of the capacity. A zone without a capacity is always free.
+ */
 export function fullnessOf({ inside, capacity }: { inside: number; capacity: number | null }): Fullness {
   if (isFull({ inside, capacity })) return 'full'
   return capacity !== null && inside * 100 >= THRESHOLDS[0].percent * capacity ? 'nearlyFull' : 'free'

@@ -21,7 +21,10 @@ export interface MovementUse {
   debitedWindow: string | null
 }
 
-/** The facts about a pass in a zone between the resets before and after an attempt. */
+/**
+ * The facts about a pass in a zone at the time of an attempt. They cover the time between the last reset before the
+ * attempt and the next reset after it.
+ */
 export interface PresenceFacts {
   direction: Direction
   /** The last movement at or before the attempt. */
