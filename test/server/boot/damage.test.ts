@@ -50,7 +50,7 @@ test('a damaged SQLite file is not ready and rejects writes until a start finds 
   expect(await later.settings.find('a')).toBe('b')
   await damaged.close()
 
-  expect(String(await errorOf(assertSound(url)))).toMatch(/was found damaged/)
+  expect(String(await errorOf(assertSound(url)))).toMatch(/found the file damaged/)
   overwrite(file, page, sound)
   await assertSound(url)
   expect(existsSync(`${file}-damaged`)).toBe(false)
