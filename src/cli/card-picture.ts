@@ -9,6 +9,7 @@ import { details, pad, printable, textWidth, wrapText } from './command/output.t
 export type CardJson = Omit<Card, 'expiresAt'> & { expiresAt: string | null }
 
 export interface PictureOptions {
+  /** The width of the terminal; `undefined` for no limit. */
   width: number | undefined
   /** The color depth of the terminal; card colors are approximated. */
   colorDepth: ColorDepth

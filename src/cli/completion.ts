@@ -149,7 +149,10 @@ function profileNames(): Offer[] {
   return Object.entries(readProfiles(path).profiles).map(([value, { url }]) => ({ value, about: url }))
 }
 
-/** Returns the names of a kind on the server, by key or name. Cached for 30 seconds in a file that only its owner can read. */
+/**
+ * Returns the names of a kind on the server, by key or name. Cached for 30 seconds in a file that only its owner can
+ * read.
+ */
 async function serverNames(kind: NamedKind, flags: ConnectionFlags): Promise<Offer[]> {
   const { url, token } = resolveConnection(flags)
   if (!token) return []

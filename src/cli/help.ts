@@ -22,7 +22,9 @@ function trimBefore(text: string, character: string): string {
 export default class ProgramHelp extends Help {
   protected override CommandHelpClass = ProgramCommandHelp
 
-  /** Shows the help of a command, a topic, or, after `api`, an operation. For an unknown name, suggests similar ones. */
+  /**
+   * Shows the help of a command, a topic, or, after `api`, an operation. For an unknown name, suggests similar ones.
+   */
   override async showHelp(argv: string[]): Promise<void> {
     const words = argv.filter((word) => !word.startsWith('-'))
     if (words[0] === 'api' && words[1] !== undefined) return this.showOperation(words[1])

@@ -44,7 +44,8 @@ const LINE_HEIGHT = 1.25
 /**
  * Draws a poster of a page with its QR code, as SVG or PDF by the extension of the file.
  * @param options the source of visits by the code, and the language of the texts (default: the first one of the title)
- * @throws UsageError
+ * @throws UsageError for another extension, if the texts leave no space for the code, or if a PDF cannot show a
+ * character
  */
 export async function drawPoster(
   { title, intro, ...page }: JoinPage,

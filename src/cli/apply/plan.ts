@@ -34,7 +34,10 @@ export interface Step {
   carryOut?: () => Promise<Outcome>
 }
 
-/** Whether the files and the server differ. Objects without a file do not count, because their deletion was not requested. */
+/**
+ * Whether the files and the server differ. Objects without a file do not count, because their deletion was not
+ * requested.
+ */
 export function isDifference({ action }: Pick<Step, 'action'>): boolean {
   return action !== 'unchanged' && action !== 'notInFiles'
 }

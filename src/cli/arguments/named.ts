@@ -246,7 +246,9 @@ export function namedFlag(kind: NamedKind, what = '', options: Parameters<typeof
   return named(kind, Flags.string({ summary: `${wordings[kind]}${what}.` }), options)
 }
 
-/** Creates a required flag that accepts any name of a row. If it is missing on a terminal, the user chooses from a list. */
+/**
+ * Creates a required flag that accepts any name of a row. If it is missing on a terminal, the user chooses from a list.
+ */
 export function requiredFlag(kind: NamedKind, what = '') {
   return named(kind, Flags.string({ summary: `${wordings[kind]}${what}.`, required: true }), { ask: {} })
 }

@@ -20,7 +20,10 @@ export const whereFlag = Flags.string({
 const STATUS_HINT =
   'in a list, use --status; a broadcast always reaches the issued passes, and an upgrade all passes that are not void.'
 
-/** Parses the values of `--where`; undefined if there are none. The name precedes the first equals sign. @throws UsageError */
+/**
+ * Parses the values of `--where`; `undefined` if there are none. The name precedes the first equals sign.
+ * @throws UsageError
+ */
 export function parseWhere(given: string[] | undefined): Where | undefined {
   if (!given) return undefined
   const where: Where = {}

@@ -116,6 +116,7 @@ export interface OwnColumn {
 interface HeaderOptions<P> {
   /** Whether columns that the command does not read are ignored. By default, they are variables. */
   ignoresOthers?: true
+  /** The variables of the template; `undefined` if the command has no template. */
   declared?: readonly string[] | undefined
   errorColumn?: string
   problemsOf?: (columns: P) => string[]

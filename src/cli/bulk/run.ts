@@ -15,6 +15,7 @@ export interface BulkRun<Item> {
   rows: AsyncIterable<CheckedRow<Item>>
   columns: Columns
   resultColumns: readonly string[]
+  /** Sends a batch. Returns a result for each item, in the order of the items. */
   send: (items: Item[]) => Promise<RowResult[]>
   batchesInFlight: number
   /** `undefined` if the input cannot be read twice. */

@@ -15,7 +15,9 @@ export interface EachPass<Item, Name extends string> {
   onFound?: (client: Client, passes: readonly Pass[], note: (message: string) => void) => Promise<void>
 }
 
-/** Creates a `send` function that finds the passes of a batch in one request, then changes each with a separate request. */
+/**
+ * Creates a `send` function that finds the passes of a batch in one request, then changes each with a separate request.
+ */
 export function changeEach<Item extends { externalPassId: string }, Name extends string>({
   concurrency,
   change,

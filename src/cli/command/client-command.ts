@@ -37,7 +37,9 @@ export abstract class ClientCommand extends BaseCommand {
   protected connection: Connection | undefined
   readonly #clients: Client[] = []
 
-  /** Parses the flags, asks for missing names on a terminal, and replaces names of projects and other rows by their ids. */
+  /**
+   * Parses the flags, asks for missing names on a terminal, and replaces names of projects and other rows by their ids.
+   */
   protected override async parse<
     F extends Interfaces.OutputFlags<Interfaces.FlagInput>,
     B extends Interfaces.OutputFlags<Interfaces.FlagInput>,

@@ -232,7 +232,9 @@ export function suggestCommand(words: readonly string[], commands: readonly stri
   return candidates.sort((a, b) => a.distance - b.distance || wordsIn(b) - wordsIn(a))[0]?.command
 }
 
-/** Returns the number of letters to insert, delete, or replace to turn one text into the other (Levenshtein distance). */
+/**
+ * Returns the number of letters to insert, delete, or replace to turn one text into the other (Levenshtein distance).
+ */
 export function editDistance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (const [i, letter] of [...one].entries()) {

@@ -60,7 +60,10 @@ export function printable(text: string): string {
     .replaceAll(/[\u202A-\u202E\u2066-\u2069]/g, '')
 }
 
-/** Formats a whole number with thousands separators: 12345 as 12,345. Avoids `Intl`, which loads slower than a list takes. */
+/**
+ * Formats a whole number with thousands separators: 12345 as 12,345. Avoids `Intl`, which loads slower than a list
+ * takes.
+ */
 export function count(value: number): string {
   return String(value).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
 }

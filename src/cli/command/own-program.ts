@@ -16,6 +16,7 @@ export interface OwnServer {
   url: string
   /** The token of the first owner, if the database was empty. */
   token: string
+  /** Sends SIGTERM and waits for the process to exit. */
   stop(): Promise<void>
 }
 

@@ -4,12 +4,14 @@ import { count, duration } from './output.ts'
 import { startNewLine } from './program.ts'
 
 export interface ProgressState {
+  /** The processed part of `total`, in the same unit. */
   done: number
   rows: number
   failed: number
 }
 
 export interface ProgressOptions {
+  /** `undefined` if the total is not known. */
   total: number | undefined
   /** The state at the start of this run, which the rate and the remaining time exclude; zero by default. */
   start?: ProgressState

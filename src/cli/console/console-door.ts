@@ -29,12 +29,16 @@ export interface DoorState {
    * decision for the result of the scan.
    */
   decision: Outcome | null
+  /** Whether the current scan takes so long that the screen shows it as pending. */
   isSlow: boolean
   counters: Counters
   /** The number of scans that are not evaluated yet, including the current one. */
   waiting: number
+  /** The payloads of the scans that are not evaluated yet, oldest first. */
   unevaluated: readonly string[]
+  /** The number of decisions that are not uploaded yet. */
   pending: number
+  /** The number of decisions that the server disagreed with. */
   conflicts: number
   notice: string | null
 }
@@ -49,8 +53,11 @@ export interface DoorOptions extends ConsoleEnvironment {
 /** The door of the console; see `createDoor`. Never throws: errors become outcomes or notices. */
 export interface Door {
   readonly state: DoorState
+  /** Scans a payload. Resolves to the outcome, which `onOutcome` also receives. */
   scan(payload: string): Promise<Outcome>
+  /** Scans a pass that the operator chose from a list. */
   admit(passId: string): Promise<Outcome>
+  /** Sets overrides for the next scan and later ones. */
   arm(overrides: Partial<Overrides>): void
   /** Switches the direction of the next scans. Does nothing without a zone. */
   turn(): void
@@ -261,6 +268,7 @@ export function opposite(direction: Direction): Direction {
   return direction === 'in' ? 'out' : 'in'
 }
 
+/** The recent scans and the counters of this console since it started. */
 export interface Counters {
   /** Newest first. */
   last: Outcome[]
@@ -292,6 +300,7 @@ export function count(counters: Counters, outcome: Outcome, at: number): Counter
   }
 }
 
+/** Updates the recent scans with what the engine has learned about them, such as their upload or a conflict. */
 function amend(counters: Counters, known: readonly Outcome[]): Counters {
   const byReference = new Map(known.map((outcome) => [outcome.externalRef, outcome]))
   return {
@@ -303,6 +312,7 @@ function amend(counters: Counters, known: readonly Outcome[]): Counters {
   }
 }
 
+/** Returns the number of decisions in the minute before a time. */
 export function rate(counters: Counters, at: number): number {
   return recentAt(counters, at).length
 }

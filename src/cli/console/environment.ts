@@ -19,6 +19,7 @@ import { rejectionText } from './outcome.ts'
 
 export interface ConsoleEnvironment {
   client: Client
+  /** The folder of the door's database. */
   folder: string
   /** The project, device, and gate that each scan reports. */
   station: Station

@@ -21,7 +21,10 @@ export type Panel =
   | { kind: 'direction'; to: Direction }
   /** The passes of a group that can still be accepted, for the operator to confirm. */
   | { kind: 'group'; label: string; open: DoorGroup['open'] }
-  /** The passes that were accepted together, with the instructions for each. `first` is the index of the first one shown. */
+  /**
+   * The passes that were accepted together, with the instructions for each. `first` is the index of the first one
+   * shown.
+   */
   | { kind: 'entered'; title: string; outcomes: readonly Outcome[]; first: number }
   /** Payloads that are not evaluated yet, which must be scanned again if the operator quits. */
   | { kind: 'quit'; unevaluated: readonly string[] }

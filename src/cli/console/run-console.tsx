@@ -17,8 +17,10 @@ export interface ConsoleOptions extends Omit<DoorOptions, 'onOutcome' | 'onChang
   bell: (onProblem: (message: string) => void) => Bell
 }
 
+/** The work that is not finished when the console ends. */
 export interface Leftover {
   unevaluated: readonly string[]
+  /** The number of decisions that are not uploaded yet. */
   pending: number
 }
 

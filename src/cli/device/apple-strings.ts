@@ -47,7 +47,9 @@ const ESCAPES = new Map([
   ['t', '\t'],
 ])
 
-/** Parses a strings file as phones do: UTF-8, or UTF-16 with a byte order mark. Returns `undefined` for other content. */
+/**
+ * Parses a strings file as phones do: UTF-8, or UTF-16 with a byte order mark. Returns `undefined` for other content.
+ */
 export function parseStrings(bytes: Buffer): Record<string, string> | undefined {
   const isUtf16 = bytes.length >= 2 && bytes[0] === 0xff && bytes[1] === 0xfe
   const text = new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8').decode(bytes)

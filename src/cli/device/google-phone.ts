@@ -46,6 +46,7 @@ export function createGooglePhone(file: DeviceFile<GoogleDevice>): Phone {
     return { changes, problems }
   }
 
+  /** Replaces the stored pass if the content is newer. Resolves to the visible change, if there is one. */
   async function take(view: View): Promise<PassChange | undefined> {
     let change: PassChange | undefined
     await file.update((device) => {

@@ -14,6 +14,7 @@ export interface Answer {
   status: number
   header(name: string): string | undefined
   bytes: Buffer
+  /** The body as JSON; `undefined` if it is not JSON. */
   json: unknown
 }
 

@@ -105,6 +105,7 @@ export async function register(account: PassKitAccount, pass: PassSecret): Promi
   return (await exchange(webServiceURL, request)).status === 201
 }
 
+/** Unregisters a pass. A pass that the service no longer has counts as unregistered. */
 export async function unregister(account: PassKitAccount, pass: PassSecret): Promise<void> {
   const { webServiceURL, passTypeIdentifier, deviceId } = account
   await exchange(webServiceURL, requestsOf(passTypeIdentifier).unregister(deviceId, pass))

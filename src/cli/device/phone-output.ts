@@ -52,7 +52,10 @@ export function describeDevice(device: Device) {
   return { name, platform, language, passes }
 }
 
-/** Formats an update as the lock screen shows it, under the name of the organization. An update without a banner is silent. */
+/**
+ * Formats an update as the lock screen shows it, under the name of the organization. An update without a banner is
+ * silent.
+ */
 export function bannerLines(device: Device, { pass, banners }: PassChange): string {
   const texts = banners.length > 0 ? banners : ['(updated silently)']
   return [titleOf(device, pass), ...texts].map((text) => `▌ ${printable(text)}`).join('\n')

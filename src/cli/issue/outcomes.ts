@@ -88,7 +88,9 @@ function describeDifferences(pass: Pass, wanted: WantedPass, labelColumn: string
     .join('; ')
 }
 
-/** Returns the update that makes the pass match the request. Compared variables without a requested value are removed. */
+/**
+ * Returns the update that makes the pass match the request. Compared variables without a requested value are removed.
+ */
 export function changeTo(pass: Pass, wanted: WantedPass): PassUpdate {
   const differences = differencesOf(pass, wanted)
   const variables = differences.flatMap(({ what, wanted: value }) =>

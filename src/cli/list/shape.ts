@@ -9,7 +9,7 @@ export interface ListColumn<T> {
   name: string
   /** Times are `Date` objects or ISO 8601 texts. By default, the property with this name. */
   value: (item: T) => Cell
-  /** The title in a table; by default the name in words, and without the "at" of a time. */
+  /** The title in a table; by default the name in words, without the final "at" of a time. */
   title?: string
   /** Whether the column is never truncated. */
   whole?: true
@@ -28,7 +28,7 @@ type NameOf<T> = { [N in keyof T & string]: T[N] extends Cell ? N : never }[keyo
 type OwnColumn<T> = Omit<ListColumn<T>, 'value'> & { name: NameOf<T>; value?: never }
 
 export interface ListShape<T> {
-  /** A list of names is one column per property; properties whose names end with `At` are times. */
+  /** A list of property names adds a column for each property. A property whose name ends with `At` is a time. */
   columns: readonly (ListColumn<T> | OwnColumn<T> | readonly NameOf<T>[])[]
   /** The default columns of a table; all by default. */
   table?: readonly string[]

@@ -17,6 +17,7 @@ export interface ListStyle {
 
 export interface Output {
   json: boolean
+  /** The width of the terminal; `undefined` without a terminal. */
   width: number | undefined
   note: (message: string) => void
 }

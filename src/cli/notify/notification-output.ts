@@ -179,6 +179,7 @@ const EVERY_MS = 500
  */
 const PAUSE_FACTOR = 4
 
+/** Shows the progress of a broadcast on stderr until each notification is delivered or failed. */
 export async function watchBroadcast(client: Client, { projectId, id, sendAt }: Broadcast): Promise<BroadcastStats> {
   const params = { id: projectId, broadcastId: id }
   using stop = onInterrupt()

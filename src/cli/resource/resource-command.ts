@@ -60,6 +60,7 @@ export function callCommand<A extends Arguments, F extends FlagInputs, R>(spec: 
   return withHelp(CallCommand, spec)
 }
 
+/** A command that works on this machine or on a database, without a server. */
 export interface LocalSpec<A extends Arguments, F extends FlagInputs, R> extends Printed<A, F, R> {
   run(input: Input<A, F>): R | Promise<R>
 }
@@ -98,6 +99,7 @@ export function listCommand<T, A extends Arguments, F extends FlagInputs>(spec: 
   return withHelp(ListCommand, { ...spec, flags: { ...spec.flags, ...listFlags } })
 }
 
+/** A command that lists all records at once, from this machine or from a database. */
 export interface ItemsSpec<T, A extends Arguments, F extends FlagInputs>
   extends Help<A, F>,
     Pick<ShownList<T>, 'shape' | 'noun' | 'empty'> {

@@ -94,7 +94,9 @@ const NOTE_EVERY_MS = 1_000
 
 /**
  * Opens or creates the file of an export and locks it. While the file is incomplete, a journal next to it records the
- * progress. Resumes from the last point that the file still contains.
+ * progress. Resumes from the last point that the file still contains, and removes the rows after that point.
+ * @throws FileInUseError if another run holds the lock
+ * @throws CliError if the journal is not a journal of passes. Without `restart`, also if it belongs to another export
  */
 export async function openExportFile(
   path: string,
@@ -197,5 +199,6 @@ export async function exportPages<T>(options: ExportOptions<T>): Promise<ExportR
   return result
 }
 
+/** A checkpoint of an export: the number of written rows, their size in bytes, and the next cursor. */
 const ExportPoint = z.object({ rows: z.int().nonnegative(), bytes: z.int().nonnegative(), cursor: z.string() })
 type ExportPoint = z.output<typeof ExportPoint>

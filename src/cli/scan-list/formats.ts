@@ -107,7 +107,10 @@ export const scansShape: ListShape<HeldScan> = {
 
 export const scanFormats = ['csv', 'jsonl'] as const
 
-/** Returns the formatter for pages of scans. @param isContinued whether the file already has rows and the header */
+/**
+ * Returns the formatter for pages of scans.
+ * @param isContinued whether the file already has rows and the header
+ */
 export function scansFormat(
   format: (typeof scanFormats)[number],
   { isContinued, rawCells }: { isContinued: boolean; rawCells: boolean },

@@ -5,7 +5,10 @@ import { isOpenToOthers } from '../../files/private-file.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { currentProfile, findProfile, readProfiles, requireProfile } from './profile.ts'
 
-/** The only module of the CLI that reads the environment. Flags override environment variables, which override the profile. */
+/**
+ * The only module of the CLI that reads the environment. Flags override environment variables, which override the
+ * profile.
+ */
 
 export const defaultUrl = 'http://127.0.0.1:3000'
 
@@ -165,6 +168,7 @@ export function completionFolder(environment: Environment = process.env): string
   return join(baseFolder(environment, 'XDG_CACHE_HOME', '.cache'), 'passes', 'completion')
 }
 
+/** Returns the folder in which `webhook listen` of a profile records its local address. */
 export function listenersFolder(profile: string, environment: Environment = process.env): string {
   const state = baseFolder(environment, 'XDG_STATE_HOME', '.local/state')
   return join(state, 'passes', 'listeners', encodeURIComponent(profile))

@@ -18,8 +18,8 @@ import { CliError, readNamed, UsageError, withName } from '../command/cli-error.
 import { fileError, readAll, readJsonFile } from './json-file.ts'
 
 /**
- * A template as a file. `design.images`, and the defaults and examples of image variables, hold paths relative to it, or
- * ids of uploaded images.
+ * A template as a file. `design.images`, and the defaults and examples of image variables, hold paths relative to it,
+ * or ids of uploaded images.
  */
 export interface TemplateFile {
   path: string

@@ -12,7 +12,9 @@ import { requirePublishable, type TemplateFile } from './template-file.ts'
 
 /** Options of a push. If another push conflicts, this push restarts immediately, at most five times in total. */
 export interface PushOptions {
-  /** The template to change. By default the one with the key of the file; if there is none, a new template is created. */
+  /**
+   * The template to change. By default the one with the key of the file; if there is none, a new template is created.
+   */
   templateId?: string | undefined
   /** The project to assign; `null` for none. By default, the project in the file, if the file has one. */
   projectId?: string | null | undefined

@@ -10,6 +10,7 @@ import { type Grant, permissionsFor } from '../../core/rules/people/person-roles
 import type { DeskWords } from '../../locales/desk-texts.ts'
 import { type Api, ApiRejection, type HistoryEntry } from './desk-api.ts'
 
+/** An input of the dialog of an action. */
 export interface Field {
   name: string
   label: string
@@ -27,6 +28,7 @@ export interface Field {
 export type Values = Readonly<Record<string, string>>
 
 export interface Outcome {
+  /** A link to copy. */
   link?: string
   /** Restores the previous state. */
   undo?: () => Promise<unknown>

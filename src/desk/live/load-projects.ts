@@ -48,7 +48,10 @@ async function idsOfScans(api: Api): Promise<string[]> {
   return items.flatMap(({ projectId }) => projectId ?? [])
 }
 
-/** Returns the projects of scans, doors, and the newest passes, because a door lead invites phones before the first scan. */
+/**
+ * Returns the projects of scans, doors, and the newest passes, because a door lead invites phones before the first
+ * scan.
+ */
 async function projectsOfDoorLead(api: Api): Promise<Project[]> {
   const [scanned, doors, passes] = await Promise.all([
     idsOfScans(api),

@@ -21,7 +21,10 @@ export function signInAddress(): string {
   return `./desk/login?${new URLSearchParams({ return: location.search })}`
 }
 
-/** Returns the session of this browser; `null` if there is none. @throws an error of fetch if the server does not respond */
+/**
+ * Returns the session of this browser; `null` if there is none.
+ * @throws an error of fetch if the server does not respond
+ */
 export async function findSession(): Promise<Session | null> {
   if (!canSignIn()) return null
   const answer = await fetch('./desk/session', { cache: 'no-store', redirect: 'error' })
@@ -31,8 +34,8 @@ export async function findSession(): Promise<Session | null> {
 }
 
 /**
- * Ends the session of this browser, which another tab can have replaced. Returns the address at which the person also signs out
- * of the provider; `null` if there is none.
+ * Ends the session of this browser, which another tab can have replaced. Returns the address at which the person also
+ * signs out of the provider; `null` if there is none.
  * @throws an error of fetch if the server did not confirm the end
  */
 export async function signOut(): Promise<string | null> {

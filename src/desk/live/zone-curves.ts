@@ -26,7 +26,8 @@ const SHORTEST = 240
 const latest = new WeakMap<Api, { key: string; curves: ZoneCurve[] }>()
 
 /**
- * Loads the curves of the zones that the page shows, once a minute: a day of curves costs far more than the numbers inside.
+ * Loads the curves of the zones that the page shows, once a minute: a day of curves costs far more than the numbers
+ * inside.
  * @param minute the start of the current minute
  */
 export async function loadCurves(api: Api, projectId: string, minute: string): Promise<ZoneCurve[]> {
@@ -79,7 +80,9 @@ export function shownZones(zones: readonly Zone[], most = MAX_ZONES_SHOWN): Zone
   return fullest.slice(0, most).toSorted((a, b) => byName.compare(a.name, b.name))
 }
 
-/** Returns the share of the capacity in use, rounded down to whole percent, so that only a full zone has 100 percent. */
+/**
+ * Returns the share of the capacity in use, rounded down to whole percent, so that only a full zone has 100 percent.
+ */
 export function shareOf({ inside, capacity }: Pick<Zone, 'inside' | 'capacity'>): number | null {
   return capacity === null ? null : Math.floor((Math.max(0, inside) * 100) / capacity) / 100
 }

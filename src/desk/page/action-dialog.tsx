@@ -266,7 +266,9 @@ function Conflict({ changes, by, words }: ConflictProps) {
   )
 }
 
-/** Returns what is wrong and what to do. The detail is the message of the server, if only the server knows the cause. */
+/**
+ * Returns what is wrong and what to do. The detail is the message of the server, if only the server knows the cause.
+ */
 function problemOf(error: unknown, { problems }: DeskWords): { text: string; detail: string } {
   if (!(error instanceof ApiRejection)) return { text: problems.noResponse, detail: '' }
   const { code, status, message } = error

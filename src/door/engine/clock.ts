@@ -64,6 +64,7 @@ export function createDoorClock(
       const both = bounds && { low: Math.max(bounds.low, seen.low), high: Math.min(bounds.high, seen.high) }
       bounds = both && both.low <= both.high ? both : seen
       const { low, high } = bounds
+      // If both clocks might show the same time, assume that they do.
       const known = low <= 0 && high >= 0 ? 0 : (low + high) / 2
       if (Math.abs(known - offsetMs) < 1) return
       offsetMs = known

@@ -9,7 +9,9 @@ export type Counter = Pick<DoorEngine, 'adjust' | 'undoAdjustment'>
 const REASON = 'Counted at the door'
 const UNDO_REASON = 'Undone at the door'
 
-/** Creates the part of an engine that counts people without a scan. Counts are stored first, and uploaded like scans. */
+/**
+ * Creates the part of an engine that counts people without a scan. Counts are stored first, and uploaded like scans.
+ */
 export function createCounter(
   { store, identity, clock, environment }: EngineContext,
   { onStored, connection }: Pick<ScannerOptions, 'onStored' | 'connection'>,

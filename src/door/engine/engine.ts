@@ -138,6 +138,7 @@ export interface GateFailure {
   message: string
 }
 
+/** The state of a door for its page. Each change creates a new object. */
 export interface EngineState {
   /** `null` if this phone is not a door. */
   door: DoorProperties | null
@@ -194,6 +195,7 @@ export interface KnownZone extends ZoneAtDoor {
   at: string
 }
 
+/** The counts of scans since this phone became a door. */
 export interface Counts {
   accepted: number
   turnedAway: number

@@ -15,6 +15,7 @@ import { createQueue, neverIfStopped } from './queue.ts'
 import type { EngineContext } from './server.ts'
 import { type Identity, type JournalEntry, type ScannedCode, StorageFullError } from './store/engine-store.ts'
 
+/** Evaluates and reverses scans, one at a time: with the server, or with the list if the server is not reachable. */
 export interface Scanner extends Pick<DoorEngine, 'scan' | 'scanAll' | 'undo'> {
   /** Runs work between two scans. @throws if the scanner was stopped before */
   between<T>(work: () => Promise<T>): Promise<T>

@@ -9,10 +9,9 @@ export interface NativeField {
 
 /**
  * Returns the field with the points of a loyalty card or the balance of a gift card. For points, this is the field that
- * the definition names, or else the first balance of the pass, or else the first number in the primary fields, or else in the
- * header fields. For a balance of a gift card, it
- * is the first amount of money in the primary or header fields. Returns `undefined` if the definition's overrides
- * already set the value.
+ * the definition names, or else the first balance of the pass, or else the first number in the primary fields, or else
+ * in the header fields. For a balance of a gift card, it is the first amount of money in the primary or header fields.
+ * Returns `undefined` if the definition's overrides already set the value.
  */
 export function nativeField(card: Card): NativeField | undefined {
   const { header, primary, secondary, auxiliary } = card.fields

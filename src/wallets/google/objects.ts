@@ -161,8 +161,8 @@ function journey(card: Card): Record<string, unknown> {
           ticketSeat: seat && { seat },
         })
       : undefined,
-    // If the pass has neither an expiry nor a departure, set a validity that started long ago, because Google requires a
-    // departure or a validity.
+    // If the pass has neither an expiry nor a departure, set a validity that started long ago, because Google requires
+    // a departure or a validity.
     ...(!card.expiresAt &&
       !(hasLeg && departure) && { validTimeInterval: { start: { date: '2000-01-01T00:00:00Z' } } }),
   }

@@ -12,6 +12,7 @@ export interface LocalCall {
   query: URLSearchParams
   headers: IncomingMessage['headers']
   text: string
+  /** The body as JSON; `undefined` if it is not JSON. */
   json: unknown
   /** For streamed responses. A handler that writes to it returns `undefined`. */
   response: ServerResponse

@@ -60,6 +60,7 @@ export interface ReadDefinition {
   /** The definition without its images. `apple` can have values that publishing rejects. */
   definition: DefinitionInput
   report: Report
+  /** The identifiers of the template, which a definition does not have. */
   dropped: string[]
 }
 

@@ -55,8 +55,8 @@ interface ReadFacts {
 }
 
 /**
- * Returns the event of an event ticket, or the trip of a boarding pass with a known means of transport, from its semantic
- * tags. Facts are variables; a fact with the value of a field shares the variable of this field.
+ * Returns the event of an event ticket, or the trip of a boarding pass with a known means of transport, from its
+ * semantic tags. Facts are variables; a fact with the value of a field shares the variable of this field.
  */
 export function readFacts(
   tags: JsonObject,
@@ -147,6 +147,7 @@ function newPlaceholder(tag: string, fact: string, text: string, { variables }: 
 
 interface OtherTags {
   context: FieldContext
+  /** The placeholders of the tags that are facts, by the path of the tag. */
   placeholders: ReadonlyMap<string, string>
 }
 

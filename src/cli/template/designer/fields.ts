@@ -52,8 +52,9 @@ export interface ReadGroup {
 }
 
 /**
- * Reads the fields of a group. `inApple`: whether fields of `apple` can show the same variables, whose values must then
- * have Apple's form.
+ * Reads the fields of a group.
+ * @param inApple whether fields of `apple` can show the same variables. If so, the values of these variables must have
+ * Apple's form
  */
 export function readGroup(sources: readonly SourceField[], context: FieldContext, inApple = false): ReadGroup {
   const lostIn = (isApple: boolean) => [

@@ -32,6 +32,7 @@ interface ImportOptions {
 
 interface Imported extends Report {
   passType: PassType
+  /** The paths of the written images. */
   images: string[]
   variables: number
   dropped: string[]
@@ -87,8 +88,8 @@ export async function importDesignerTemplate(path: string, options: ImportOption
 const MAX_REMOVED = 500
 
 /**
- * Removes the values that the schema of a definition rejects, and the keys of `apple` that publishing rejects, and reports
- * them. The other issues are for the designer to fix.
+ * Removes the values that the schema of a definition rejects, and the keys of `apple` that publishing rejects, and
+ * reports them. The other issues are for the designer to fix.
  */
 async function withoutInvalid(
   definition: DefinitionInput,

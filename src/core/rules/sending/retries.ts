@@ -131,7 +131,10 @@ function ended(status: 'SUCCESS' | 'FAILED') {
   return { status, dueAt: null, isRedelivery: false, resumeAt: null }
 }
 
-/** Returns the body of a delivery, the same bytes in every attempt. @param data JSON, which is inserted unchanged */
+/**
+ * Returns the body of a delivery, the same bytes in every attempt.
+ * @param data JSON, which is inserted unchanged
+ */
 export function envelopeText({ id, type, timestamp, correlationId }: Omit<Envelope, 'data'>, data: string): string {
   const head = JSON.stringify({ id, type, timestamp, correlationId })
   return `${head.slice(0, -1)},"data":${data}}`

@@ -28,7 +28,10 @@ export interface PassFacts {
   projectName: string | null
 }
 
-/** Returns the values of placeholders. @param expiresAt undefined before it is resolved */
+/**
+ * Returns the values of placeholders.
+ * @param expiresAt `undefined` before it is resolved
+ */
 export function buildScope(
   { variables: declared, ...ofBalances }: Pick<Definition, 'variables' | 'balances'>,
   facts: PassFacts,

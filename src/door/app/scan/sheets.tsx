@@ -34,8 +34,8 @@ export function Sheet({ title, closeLabel, onClose, children }: SheetProps) {
   useLayoutEffect(() => {
     if (!dialog.current!.contains(document.activeElement)) heading.current!.focus()
   })
-  // Listen to `close` instead of `cancel`, because the back button of a phone can close a sheet without a `cancel` event.
-  // Ignore the event of a replaced sheet: it arrives later, and would close the next sheet.
+  // Listen to `close` instead of `cancel`, because the back button of a phone can close a sheet without a `cancel`
+  // event. Ignore the event of a replaced sheet: it arrives later, and would close the next sheet.
   const close = () => !isReplaced.current && onClose()
   return (
     <dialog ref={dialog} class="sheet" aria-labelledby="sheet-title" onClose={close}>

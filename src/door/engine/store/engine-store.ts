@@ -47,6 +47,7 @@ export interface JournalEntry extends OwnScan {
   isOfAnother?: boolean | undefined
 }
 
+/** An attempt whose result is not known. */
 export interface Attempted {
   /** The scanned content: two attempts with the same key are attempts at the same scan. */
   key: string
@@ -133,6 +134,7 @@ export interface EngineStore {
 
   /** Stores zones of the server. With `areAll`, removes the other zones. */
   learnZones(zones: readonly ServerZone[], options: { at: string; areAll: boolean }): Promise<void>
+  /** Stores a count without a scan. */
   adjust(entry: JournalEntry): Promise<void>
   /** Stores the correction of a count without a scan, once, unless the server rejected the count. */
   undoAdjustment(entry: JournalEntry, undone: string): Promise<void>
@@ -190,6 +192,7 @@ export interface StoredDecision {
   before?: 1
 }
 
+/** Single values, each in a row of the table `meta`. */
 export interface Meta {
   identity: Identity
   /** The milliseconds to add to the phone's clock to get the server's time. */

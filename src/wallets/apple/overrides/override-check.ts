@@ -17,8 +17,8 @@ import type { JsonObject } from './overrides.ts'
 import { Overrides, unknownKeys } from './pass-json-schema.ts'
 
 /**
- * Returns the overrides that Apple would reject or ignore, with their paths in the definition. Values without an example
- * or a default are only checked for each pass.
+ * Returns the overrides that Apple would reject or ignore, with their paths in the definition. Values without an
+ * example or a default are only checked for each pass.
  */
 export function checkOverrides(definition: Definition, passType: PassType): Issue[] {
   if (!definition.apple) return []

@@ -110,6 +110,7 @@ export async function createSandboxPass(options: {
   return { certificatePem, keyPem: await exportKey(keys.privateKey) }
 }
 
+/** The subject or the issuer of a certificate. */
 interface Party {
   name: JsonName
   keys: CryptoKeyPair
