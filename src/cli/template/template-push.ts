@@ -20,7 +20,7 @@ export interface PushOptions {
   projectId?: string | null | undefined
   /** Whether the version is published, irreversibly. Otherwise it stays a draft. */
   publish: boolean
-  /** Called before publishing, with the changes for new passes. Throws if the user declines. */
+  /** Called before publishing, with the differences from the published version. Throws if the user declines. */
   confirmPublish?: (changes: Change[]) => Promise<void>
   /** Called as soon as a template is created, before anything else can fail. */
   onMade?: (template: Template) => void

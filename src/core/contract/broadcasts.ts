@@ -35,8 +35,8 @@ export const Broadcast = z.strictObject({
   body: Notification.shape.body,
   platforms: z.array(Platform),
   googleVia: GoogleVia.describe(
-    'The way the broadcast is sent to Google. It is object if class was requested, but passes of other projects ' +
-      'share the classes.',
+    'The way the broadcast is sent to Google. The server changes class to object if passes of other projects use ' +
+      'the same classes at the time of dispatch, because the holders of these passes must not receive the message.',
   ),
   options: MessageOptions,
   filter: PassFilter.optional().describe('Set if the request had a filter.'),

@@ -185,8 +185,9 @@ export const scans = {
       'finds only passes of these projects. If the token is restricted to several projects, projectId is required. ' +
       'With zoneId, the scan is an entry into the zone (direction in) or an exit (out). An entry is evaluated with ' +
       'the policy, and is a duplicate if the pass is already inside. A pass that left the zone enters again without ' +
-      'debiting a use if the use of its last entry is in the same window, period, and scan context. An exit requires ' +
-      'only that the pass is inside. If the zone does not exist, or belongs to another project, nothing is recorded. ' +
+      'debiting a use if the use of its last entry was debited in the same window and period of the policy. If the ' +
+      'policy has neither windows nor a period, the use must have the same scan context. An exit requires only that ' +
+      'the pass is inside. If the zone does not exist, or belongs to another project, nothing is recorded. ' +
       `\`message\` is in the language of Accept-Language if it is one of the ${spokenLanguages.length} supported ` +
       'languages, and in English otherwise. Errors of this endpoint have no errorCode.',
     errorsWithoutCode: true,

@@ -48,7 +48,8 @@ export function evaluatePresence({ direction, previous, next }: PresenceFacts): 
 
 /**
  * Returns the placement of the attempt for which a re-entry needs no new use: the use of the last entry was debited in
- * the same window, period, or scan context. Returns `undefined` if the entry must debit a use.
+ * the same window and period. If the policy has neither, the use must have the same scan context. Returns `undefined`
+ * if the entry must debit a use.
  */
 export function coveredPlace(
   { places, scanContextKey }: RedemptionPlan,

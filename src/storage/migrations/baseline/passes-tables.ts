@@ -49,7 +49,8 @@ export async function createPasses(db: Knex): Promise<void> {
     table.bigInteger('erased_at')
 
     table.bigInteger('expires_at')
-    // A column instead of an expression in the index: SQLite can start a page at a row only in an index of columns.
+    // Sort by this column instead of an expression, because SQLite can seek to the start of a page only in an index of
+    // columns.
     table.specificType('expiry_key', `bigint generated always as (coalesce(expires_at, ${NEVER})) stored`)
     // The last date on which the pass can be scanned; null if it never expires.
     table.specificType('expiry_date', sortedText)

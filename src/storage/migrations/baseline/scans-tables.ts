@@ -134,7 +134,7 @@ async function createAcceptedScans(db: Knex): Promise<void> {
     table.uuid('template_id')
     table.specificType('scan_context_key', sortedText).notNullable()
     table.bigInteger('scanned_at').notNullable()
-    // The window from whose limit the use was debited, if several windows of the policy matched.
+    // The key of the window to which the use was debited. Set only if several windows contain the time of the scan.
     table.text('debited_window')
     // Set if the scan was evaluated as of a date. The time of day in `scanned_at` is then meaningless.
     table.text('validity_date')
