@@ -23,7 +23,10 @@ const types: Record<string, string> = {
   txt: 'text/plain; charset=utf-8',
 }
 
-/** Redirects iPads, which identify as Macintosh, to the Apple link, once per history entry. */
+/**
+ * Redirects iPads, which identify as a Macintosh with a touch screen, to the Apple link. The script redirects once per
+ * history entry, so that a visitor who comes back or reloads stays on the page.
+ */
 export const tabletScript = browserAsset('scripts/tablet.js')
 
 /** The icon of pages whose pass has none. */
@@ -140,7 +143,10 @@ export async function precompress(file: PublicFile): Promise<PublicFile> {
   return { ...file, compressed: { br, gzip: zipped } }
 }
 
-/** Smaller than any gzip, at the same speed. The best level saves another 10 %, but takes fifty times as long. */
+/**
+ * The compression level. The output is smaller than that of any gzip level and takes no longer. The best Brotli level
+ * saves another 10 % but takes fifty times as long.
+ */
 const BROTLI_QUALITY = 6
 
 /** Responds with a file in an encoding that the client accepts, or with 304 if the client has it. */
