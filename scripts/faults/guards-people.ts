@@ -81,8 +81,8 @@ export const peopleGuards: Fault[] = [
     name: 'history-of-other-projects',
     breaks: 'A person sees who changed the passes of other projects.',
     file: 'src/server/people/pass-history.ts',
-    text: 'if (!(await store.passes.find(workspaceId, id)))',
-    replacement: 'if (workspaceId === id)',
+    text: 'if (!pass) throw',
+    replacement: 'if (workspaceId === id) throw',
     tests: roles,
   },
   {

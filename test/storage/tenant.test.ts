@@ -274,6 +274,7 @@ const calls: Record<string, (tx: Repositories, intruder: string, ids: Ids) => Pr
   'replays.listPasses': (tx, intruder, { project }) =>
     tx.replays.listPasses(intruder, replayOf(project), { after: undefined, limit: 9 }),
   'replays.listEntries': (tx, intruder, { pass }) => tx.replays.listEntries(intruder, [pass], { limit: 9 }),
+  'auditLog.findBatch': (tx, intruder) => tx.auditLog.findBatch(intruder, start),
   'acceptedScans.isCounted': (tx, intruder, { scan }) => tx.acceptedScans.isCounted(intruder, scan),
   'acceptedScans.delete': (tx, intruder, { scan }) => tx.acceptedScans.delete(intruder, scan),
   'acceptedScans.findHistory': (tx, intruder, { pass }) => tx.acceptedScans.findHistory(intruder, pass, plan),
@@ -652,6 +653,13 @@ async function insertEverything(store: Store, workspaceId: string): Promise<Ids>
       at: start,
     }
     await tx.rejections.insert(workspaceId, 'pass', pass, rejection)
+    const batch = {
+      action: 'pass.create',
+      actor: { tokenId: null, name: 'x' },
+      targetId: null,
+      targetCount: 2,
+    } as const
+    await tx.auditLog.insert(workspaceId, { ...batch, correlationId: null }, start)
     await tx.notifications.insert(workspaceId, { ...message, id: notification, passId: pass }, start)
     await tx.broadcasts.insert(workspaceId, { ...message, id: broadcast, projectId: project.id }, start)
     const upgradeOf = theirUpgrade({ template: version.templateId, version: version.id, upgrade })

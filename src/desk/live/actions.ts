@@ -110,7 +110,9 @@ const correct: Action<Pass> = {
   },
   async reload(api, { id, updatedAt }) {
     const [target, { items }] = await Promise.all([api.passes.get({ params: { id } }), api.listHistory(id)])
-    return { target, by: items.filter(({ at }) => at > updatedAt) }
+    // Messages do not change the pass.
+    const isChange = ({ at, action }: HistoryEntry) => at > updatedAt && !/^(notification|broadcast)\./.test(action)
+    return { target, by: items.filter(isChange) }
   },
 }
 

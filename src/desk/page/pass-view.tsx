@@ -279,7 +279,7 @@ function History({ passId }: { passId: string }) {
           columns={{
             [words.time]: ({ at }) => <Moment at={at} />,
             [words.who]: ({ actor }) => <Foreign>{actor}</Foreign>,
-            [words.event]: ({ action }) => <code>{action}</code>,
+            [words.event]: ({ action }) => words.changes[action as keyof typeof words.changes] ?? <code>{action}</code>,
           }}
           rows={items}
           total={total}

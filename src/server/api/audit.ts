@@ -7,15 +7,16 @@ import type { RequestContext } from '../context.ts'
  * Records an action in the audit log, in the transaction that performs it. The log contains no values that the action
  * writes, such as labels, variables, texts, or secrets.
  * @param targetId the ID of the changed row; null for several rows, whose number is targetCount
+ * @param details `passId` is the pass that the action is about, if the changed row is not the pass
  */
 export function audit(
   tx: Repositories,
   context: Author,
   action: AuditAction,
   targetId: string | null,
-  targetCount = 1,
+  details: { targetCount?: number; passId?: string } = {},
 ): Promise<void> {
-  return auditEach(tx, context.workspaceId, action, [{ context, targetId, targetCount }])
+  return auditEach(tx, context.workspaceId, action, [{ context, targetId, ...details }])
 }
 
 interface Author extends Pick<RequestContext, 'workspaceId' | 'now'> {
@@ -29,7 +30,7 @@ export function auditEach(
   tx: Repositories,
   workspaceId: string,
   action: AuditAction,
-  done: { context: Author; targetId: string | null; targetCount?: number }[],
+  done: { context: Author; targetId: string | null; targetCount?: number; passId?: string }[],
 ): Promise<void> {
   const entries = done.map(({ context: { token, correlationId, now }, ...target }) => ({
     action,

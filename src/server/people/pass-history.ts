@@ -21,8 +21,14 @@ const historyRoute = route('GET', `${deskPath}/passes/{id}/history`, {
 const listHistory: Handler<typeof historyRoute> = async ({ params: { id }, query }, { store, workspaceId, token }) => {
   if (!token.person) throw new ApiError('FORBIDDEN', { message: 'Sign in to see who changed the pass.' })
   // Find the pass first, because only the passes are limited to the projects of the role.
-  if (!(await store.passes.find(workspaceId, id))) throw new ApiError('PASS_NOT_FOUND', { details: { passId: id } })
-  return toPage(await store.auditLog.list({ ...query, workspaceId, targetId: id }), toHistoryEntry)
+  const pass = await store.passes.find(workspaceId, id)
+  if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId: id } })
+  const { rows, total, ...rest } = await store.auditLog.list({ ...query, workspaceId, passId: id })
+  const isCreated = /^pass\.(create|import)$/.test(rows.at(-1)?.action ?? '')
+  // A pass that was created with others has no entry of its own.
+  const batch = rest.hasMore || isCreated ? undefined : await store.auditLog.findBatch(workspaceId, pass.createdAt)
+  const all = batch ? [...rows, batch] : rows
+  return toPage({ ...rest, rows: all, total: total + all.length - rows.length }, toHistoryEntry)
 }
 
 export const passHistory = { route: historyRoute, handler: listHistory } as unknown as PageRoute

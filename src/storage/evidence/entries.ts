@@ -58,6 +58,7 @@ export const chainedTables: Record<ChainName, ChainedTable> = {
       'correlation_id',
       'created_at',
       'id',
+      'pass_id',
       'target_count',
       'target_id',
       'token_id',

@@ -14,6 +14,8 @@ export interface NewAuditEntry {
   actor: Actor
   /** The ID of the affected row; null if there are several. */
   targetId: string | null
+  /** The pass that the action is about, if the target is another row. The history of the pass contains the entry. */
+  passId?: string | undefined
   /** The number of affected rows; 1 by default. */
   targetCount?: number
   correlationId: string | null
@@ -48,6 +50,8 @@ export interface AuditFilters {
   tokenIds?: (string | null)[] | undefined
   actions?: AuditAction[] | undefined
   targetId?: string | undefined
+  /** Selects the entries about a pass, its notifications, its balances, its scans, and its broadcasts. */
+  passId?: string | undefined
   /** Inclusive, like `until`. */
   since?: Date | undefined
   until?: Date | undefined
@@ -63,20 +67,19 @@ export class AuditLog extends Repository {
   }
 
   async insertAll(workspaceId: string | null, entries: (NewAuditEntry & { at: Date })[]): Promise<void> {
-    const rows = entries.map(
-      ({ at, actor, action, targetId, targetCount = 1, correlationId }): Row => ({
-        id: newId(at),
-        workspace_id: workspaceId,
-        token_id: actor.tokenId,
-        actor: actor.name,
-        actor_subject: actor.subject ?? null,
-        action,
-        target_id: targetId,
-        target_count: targetCount,
-        correlation_id: correlationId,
-        created_at: at.getTime(),
-      }),
-    )
+    const rows = entries.map(({ at, actor, action, targetId, passId, targetCount = 1, correlationId }) => ({
+      id: newId(at),
+      workspace_id: workspaceId,
+      token_id: actor.tokenId,
+      actor: actor.name,
+      actor_subject: actor.subject ?? null,
+      action,
+      target_id: targetId,
+      pass_id: passId ?? null,
+      target_count: targetCount,
+      correlation_id: correlationId,
+      created_at: at.getTime(),
+    }))
     await insertRows(
       this.db,
       'audit_entries',
@@ -91,7 +94,7 @@ export class AuditLog extends Repository {
 
   /** Returns a page of entries, newest first, of all workspaces by default. */
   async list(request: AuditRequest): Promise<ListPage<StoredAuditEntry>> {
-    const { workspaceId, tokenIds, actions, targetId, since, until } = request
+    const { workspaceId, tokenIds, actions, targetId, passId, since, until } = request
     const query = this.db('audit_entries')
     const where = (column: string, values: readonly (string | null)[]) => {
       if (values.length === 1) query.where(`audit_entries.${column}`, values[0]!)
@@ -100,11 +103,37 @@ export class AuditLog extends Repository {
     }
     if (workspaceId !== undefined) where('workspace_id', [workspaceId])
     if (targetId !== undefined) where('target_id', [targetId])
+    if (passId !== undefined) query.whereIn('audit_entries.id', this.idsOfPass(passId))
     if (tokenIds) where('token_id', tokenIds)
     if (actions) where('action', actions)
     if (since) query.where('audit_entries.id', '>=', idBound(since.getTime()))
     if (until) query.where('audit_entries.id', '<', idBound(until.getTime() + 1))
     return listPage(this.db, query, byId('audit_entries'), { ...request, ...NEWEST_FIRST }, toEntry)
+  }
+
+  /**
+   * Finds the entry of the request that created several passes at a time. Returns `undefined` if several requests did so in
+   * that millisecond, because a wrong actor would be worse than none.
+   */
+  async findBatch(workspaceId: string, at: Date): Promise<StoredAuditEntry | undefined> {
+    const created: AuditAction[] = ['pass.create', 'pass.import']
+    const rows: Row[] = await this.db('audit_entries')
+      .where({ workspace_id: workspaceId })
+      .whereNull('target_id')
+      .whereIn('action', created)
+      .where('id', '>=', idBound(at.getTime()))
+      .where('id', '<', idBound(at.getTime() + 1))
+      .limit(2)
+    return rows.length === 1 ? toEntry(rows[0]!) : undefined
+  }
+
+  /** Selects by the indexes of passes and targets. The history of a pass is short, so its IDs are sorted for each page. */
+  private idsOfPass(passId: string): Knex.QueryBuilder {
+    const ids = () => this.db('audit_entries').select('id')
+    const broadcasts = this.db('notifications').where({ pass_id: passId }).whereNotNull('broadcast_id')
+    return ids()
+      .where({ pass_id: passId })
+      .unionAll([ids().where({ target_id: passId }), ids().whereIn('target_id', broadcasts.select('broadcast_id'))])
   }
 
   /** Returns an entry for a scan from the ledger; `undefined` if it is unknown or was recorded without a token or person. */

@@ -189,6 +189,7 @@ describe.each(dialects)('on %s', (dialect) => {
       { tokenIds: [null] },
       { actions: ['pass.void' as const] },
       { targetId: workspaceId },
+      { workspaceId, passId: workspaceId },
       { since: clock() },
     ]
     for (const filter of filters) await store.auditLog.list({ ...filter, limit: 20 })
@@ -207,7 +208,7 @@ describe.each(dialects)('on %s', (dialect) => {
       expect(plan.fullScans, plan.text).toEqual([])
       texts.push(plan.text)
     }
-    const indexes = ['workspace_id_id_index', 'token_id_id_index', 'action_id_index', 'by_target']
+    const indexes = ['workspace_id_id_index', 'token_id_id_index', 'action_id_index', 'by_target', 'by_pass']
     for (const index of dialect === 'sqlite' ? indexes : []) {
       expect(texts.join('\n')).toContain(`USING COVERING INDEX audit_entries_${index}`)
     }

@@ -8,11 +8,14 @@ import {
   permissionsFor,
   personRoles,
 } from '../../../src/core/rules/people/person-roles.ts'
+import english from '../../../src/locales/en/desk.json' with { type: 'json' }
+import { erasePass } from '../../../src/server/operator/erase-pass.ts'
+import { passHistory } from '../../../src/server/people/pass-history.ts'
 import { type TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes } from '../../support/conformance.ts'
 import { oneDialect } from '../../support/databases.ts'
 import { signedIn, silentProvider } from '../../support/sessions.ts'
-import { makePass, makeProject, publishedTemplate } from '../fixtures.ts'
+import { definition, makePass, makeProject, passBody, publishedTemplate } from '../fixtures.ts'
 
 const routes = allRoutes.filter(({ route }) => !route.isPublic)
 
@@ -141,6 +144,75 @@ describe.each(oneDialect)('roles of people, on %s', (dialect) => {
     expect((await stranger.send('GET', path(own.passes))).status).toBe(404)
     expect((await owner.send('GET', path(own.passes))).status).toBe(403)
     expect((await api.send('GET', path(own.passes))).status).toBe(401)
+  })
+
+  test('the history of a pass contains each change of it, for which the desk has words', async () => {
+    const person = await signedIn(api, owner.id, [grantOf('owner', false)])
+    const content = definition({
+      redemption: { maxUses: 1 },
+      balances: { points: { label: 'Points', kind: 'integer' } },
+    })
+    const { id: templateId, projectId } = await publishedTemplate(owner, {
+      projectId: own.projects,
+      definition: content,
+    })
+    const imported = { externalPassId: 'imported', label: 'Anna', scanPayload: 'imported-0123456789abcdef' }
+    const others = [{ ...imported, externalPassId: 'other', scanPayload: 'other-0123456789abcdef' }]
+    await owner.ok(contract.passes.import, { body: { templateId, passes: [imported, ...others] } })
+    api.advance(1)
+    const passes = ['G-1', 'G-2'].map((externalPassId) => passBody(templateId, { externalPassId }))
+    await owner.ok(contract.passes.createBatch, { body: { passes } })
+    await api.runJobs()
+    const idOf = async (externalPassId: string) =>
+      (await owner.ok(contract.passes.list, { query: { externalPassId } })).items[0]!.id
+    const [first, second] = [await idOf('G-1'), await idOf('G-2')]
+    const params = { id: first }
+    const of = (id: string, query = {}) =>
+      person.ok(passHistory.route, { params: { id }, query }) as Promise<{ items: { action: string; actor: string }[] }>
+
+    const entry = { delta: 1, externalRef: 'one' }
+    const balance = { ...params, name: 'points' }
+    const added = await person.ok(contract.balances.createEntry, { params: balance, body: entry })
+    await person.ok(contract.balances.reverseEntry, { params: { ...balance, entryId: added.entry.id }, body: {} })
+    const { scan } = await person.ok(contract.scans.create, { body: { passId: first } })
+    await person.ok(contract.scans.reverse, { params: { id: scan.id }, body: {} })
+    const sendAt = new Date(api.now.getTime() + 3_600_000).toISOString()
+    const message = await person.ok(contract.notifications.create, { params, body: { body: 'Hello', sendAt } })
+    await person.ok(contract.notifications.cancel, { params: { ...params, notificationId: message.id } })
+    await person.ok(contract.broadcasts.create, { params: { id: projectId! }, body: { body: 'Hello' } })
+    await api.runJobs()
+    await person.ok(contract.passes.update, { params, body: { label: 'Renamed' } })
+    await person.ok(contract.passes.revokeLinks, { params })
+    await person.ok(contract.passes.rotateCode, { params })
+    await person.ok(contract.passes.transfer, { params, body: { label: 'Ben' } })
+    await person.ok(contract.passes.void, { params, body: {} })
+    const { store } = api.services
+    await erasePass({ store, database: api.database }, owner.id, first, api.now)
+
+    const { items } = await of(first)
+    expect(items.map(({ action }) => action)).toEqual([
+      'pass.erase',
+      'pass.void',
+      'pass.transfer',
+      'pass.rotate-code',
+      'pass.revoke-links',
+      'pass.update',
+      'broadcast.create',
+      'notification.cancel',
+      'notification.create',
+      'scan.reverse',
+      'balance.reverse',
+      'balance.add',
+      'pass.create',
+    ])
+    expect((await of(first, { limit: 5 })).items).toEqual(items.slice(0, 5))
+    expect((await of(first, { limit: 5, offset: 10 })).items).toEqual(items.slice(10))
+    // The batch belongs to the history of each pass, and the rest to that of the first.
+    expect((await of(second)).items.map(({ action }) => action)).toEqual(['broadcast.create', 'pass.create'])
+    const ofImported = (await of(await idOf('imported'))).items.map(({ action }) => action)
+    expect(ofImported.at(-1)).toBe('pass.import')
+    const actions = new Set([...items.map(({ action }) => action), ...ofImported, 'job.retry'])
+    expect([...actions].sort()).toEqual(Object.keys(english.changes).sort())
   })
 })
 

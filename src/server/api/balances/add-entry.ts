@@ -74,7 +74,7 @@ export const addTogether = grouped(
       // Use one time for all passes, because the times of concurrent requests differ by only milliseconds.
       const at = new Date(Math.max(...asked.map(({ context }) => context.now.getTime())))
       await writeEntries(tx, workspaceId, [...added.values()], at)
-      const done = [...added].map(([{ context }, { entry }]) => ({ context, targetId: entry.id }))
+      const done = [...added].map(([{ context, passId }, { entry }]) => ({ context, targetId: entry.id, passId }))
       await auditEach(tx, workspaceId, 'balance.add', done)
       return results
     }),
@@ -182,7 +182,7 @@ export function reverseEntry(
       correlationId,
     })
     await writeEntries(tx, workspaceId, [made], at)
-    await audit(tx, context, 'balance.reverse', made.entry.id)
+    await audit(tx, context, 'balance.reverse', made.entry.id, { passId })
     return { entry: made.entry, isNew: true }
   })
 }

@@ -40,7 +40,7 @@ export const notifications: Handlers<typeof contract> = {
     await store.transaction(async (tx) => {
       if (await tx.notifications.deleteScheduled(workspaceId, passId, notificationId, now)) {
         await tx.jobs.deleteWaiting('send-notification', notificationId)
-        await audit(tx, context, 'notification.cancel', notificationId)
+        await audit(tx, context, 'notification.cancel', notificationId, { passId })
         return
       }
       if (!(await tx.notifications.find(workspaceId, passId, notificationId))) missing(notificationId)
@@ -77,7 +77,7 @@ async function insert(
   if (!(await tx.notifications.insert(workspaceId, { id, passId, ...message }, now))) return undefined
   const job = { workspaceId, kind: 'send-notification' as const, subject: id, correlationId }
   await tx.jobs.insert([{ ...job, runAt: message.sendAt ?? now }], now)
-  await audit(tx, context, 'notification.create', id)
+  await audit(tx, context, 'notification.create', id, { passId })
   return { row: (await tx.notifications.find(workspaceId, passId, id))!, isNew: true }
 }
 

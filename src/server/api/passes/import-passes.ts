@@ -297,7 +297,7 @@ async function insertPart(
   const groupIds = [...new Set(fresh.flatMap(({ group }) => group?.id ?? []))]
   const generations = await tx.groups.listGenerations(workspaceId, groupIds)
   const [only, ...others] = fresh
-  if (only) await audit(tx, context, 'pass.import', others.length > 0 ? null : only.id, fresh.length)
+  if (only) await audit(tx, context, 'pass.import', others.length > 0 ? null : only.id, { targetCount: fresh.length })
   const stored = fresh.map((pass) => {
     const generation = generations.get(pass.group?.id ?? '')
     return [pass.externalPassId, asImported(asStored(workspaceId, pass, now, generation), pass)] as const

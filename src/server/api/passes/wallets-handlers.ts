@@ -47,7 +47,7 @@ export const wallets: Handlers<typeof contract> = {
     return store.transaction(async (tx) => {
       const { devices, passIds } = await tx.wallets.forgetPushes(workspaceId, silent, pushedBefore)
       await queuePushes(tx, workspaceId, passIds, { at: now, correlationId })
-      if (devices > 0) await audit(tx, context, 'pass.nudge', null, passIds.length)
+      if (devices > 0) await audit(tx, context, 'pass.nudge', null, { targetCount: passIds.length })
       return { devices, passes: passIds.length }
     })
   },

@@ -160,7 +160,7 @@ async function reverseScan(scanId: string, body: ScanReversal, context: RequestC
     if (scan.zoneId !== null) await reverseMovement(tx, scan, zone, context)
     await reverseBalances(tx, pass, { scan, reversal }, context)
     await writeScanEvents(tx, workspaceId, [{ scan: reversal, correlationId: context.correlationId }])
-    await audit(tx, context, 'scan.reverse', scan.id)
+    await audit(tx, context, 'scan.reverse', scan.id, { passId })
     return reversal
   })
   return written ? replayResponse(written, { idempotentReplay: false }, context) : replayReversal(scan, body, context)

@@ -66,6 +66,8 @@ export async function createWorkspaces(db: Knex): Promise<void> {
     table.text('action').notNullable()
     // Null if there are several targets, or none.
     table.uuid('target_id')
+    // The pass whose history contains the entry, if the target is another row, such as a notification of the pass.
+    table.uuid('pass_id')
     table.integer('target_count').notNullable()
     table.text('correlation_id')
     table.bigInteger('created_at').notNullable()
@@ -73,6 +75,7 @@ export async function createWorkspaces(db: Knex): Promise<void> {
     for (const filter of ['workspace_id', 'token_id', 'action']) table.index([filter, 'id'])
   })
   await db.raw('create index audit_entries_by_target on audit_entries (target_id, id) where target_id is not null')
+  await db.raw('create index audit_entries_by_pass on audit_entries (pass_id, id) where pass_id is not null')
 }
 
 async function createIdentities(db: Knex): Promise<void> {
