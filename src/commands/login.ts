@@ -65,9 +65,14 @@ export default class Login extends ClientCommand {
       const value = await signInPerson({
         url,
         workspace: flags.workspace,
-        onAddress: (address) => this.note(`Open this address in a browser of this machine:\n\n  ${address}\n`),
-        onDevice: (address, code) =>
-          this.note(`Open this address on any device, and enter ${printable(code)}:\n\n  ${printable(address)}\n`),
+        onAddress: (address, device) => {
+          if (device) {
+            const [code, page] = [printable(device.code), printable(device.address)]
+            this.note(`Open this address on any device, and enter ${code}:\n\n  ${page}\n`)
+          }
+          const open = device ? 'Or open' : 'Open'
+          this.note(`${open} this address in a browser of this machine:\n\n  ${address}\n`)
+        },
       })
       return { value, source: 'the sign-in' }
     }

@@ -13,69 +13,98 @@ const WAIT_MS = 10 * 60_000
 /** The time by which each request to slow down extends the interval of polls (RFC 8628, section 3.5). */
 const SLOW_DOWN_MS = 5_000
 
-const LATE = 'No one signed in in time. Run passes login --sso again'
+const LATE = 'No one signed in in time'
+
+const RETRY = 'Run passes login --sso again. If the provider shows an error, use a browser of this machine.'
 
 const DONE = 'You are signed in. Close this page, and return to the command line.\n'
 
 export interface SignInOptions {
   url: string
   workspace?: string | undefined
-  /** Shows the address that the person must open in a browser of this machine. */
-  onAddress(address: string): void
-  /** Shows the address that the person can open on any device, and the code to enter there. */
-  onDevice(address: string, code: string): void
+  /**
+   * Shows the address that the person can open in a browser of this machine, and the one for any device, if the provider
+   * supports it.
+   */
+  onAddress(address: string, device: DeviceAddress | undefined): void
+}
+
+export interface DeviceAddress {
+  address: string
+  /** The code that the person enters at the address. */
+  code: string
 }
 
 /**
- * Signs a person in, and returns the token of the session. If the provider supports device authorization (RFC 8628),
- * the person can use a browser on any device. Otherwise, the person needs a browser on this machine (RFC 8252).
+ * Signs a person in, and returns the token of the session. The person can use a browser on this machine (RFC 8252). If the
+ * provider supports device authorization (RFC 8628), the person can also use any other device. Wait for both, because a
+ * provider does not report that a policy of an organization rejects other devices.
  * @throws CliError if the server has no sign-in, or the person does not sign in within ten minutes
  * @throws ConnectionError if the server does not respond
  */
-export async function signInPerson(options: SignInOptions): Promise<string> {
-  const desk = `${options.url.replace(/\/+$/, '')}/desk`
-  return (await signInOnDevice(desk, options)) ?? signInWithBrowser(desk, options)
-}
-
-/** Returns `undefined` if the provider does not support device authorization. */
-async function signInOnDevice(desk: string, { workspace, onDevice }: SignInOptions): Promise<string | undefined> {
-  const { status, answer: begun } = await post(`${desk}/device`, { workspace })
-  const { userCode, verificationUri, handle } = begun
-  if (status !== 200) return undefined
-  onDevice(String(verificationUri), String(userCode))
-  const end = Date.now() + Math.min(Number(begun.expiresIn) * 1000, WAIT_MS)
-  let intervalMs = Math.min(Math.max(Number(begun.interval), 1), 60) * 1000
-  while (Date.now() < end) {
-    await sleep(intervalMs)
-    const { status, answer } = await post(`${desk}/device/token`, { handle })
-    if (typeof answer.token === 'string') return answer.token
-    if (answer.mustSlowDown === true) intervalMs += SLOW_DOWN_MS
-    if (status !== 202 && status < 500 && status !== 429) throw new CliError(`The sign-in failed: ${answer.message}`)
-  }
-  throw new CliError(LATE)
-}
-
-async function signInWithBrowser(desk: string, { url, workspace, onAddress }: SignInOptions): Promise<string> {
-  const login = `${desk}/login`
-  const { status } = await send(login, { method: 'HEAD' })
-  if (status === 404) {
+export async function signInPerson({ url, workspace, onAddress }: SignInOptions): Promise<string> {
+  const desk = `${url.replace(/\/+$/, '')}/desk`
+  const begun = await beginOnDevice(desk, workspace)
+  if (!begun && (await send(`${desk}/login`, { method: 'HEAD' })).status === 404) {
     throw new CliError(`${url} has no sign-in for people`, {
       hint: 'Log in with a token, or ask the operator to set --oidc-issuer.',
     })
   }
   const [state, verifier] = [randomText(), randomText()]
   const codes = await listenForCode(state)
+  const ended = new AbortController()
   try {
     const challenge = createHash('sha256').update(verifier).digest('base64url')
     const query = new URLSearchParams({ port: String(codes.port), state, challenge, ...(workspace && { workspace }) })
-    onAddress(`${login}?${query}`)
-    const code = await withTimeout(codes.code)
-    const { status, answer } = await post(`${desk}/token`, { code, verifier })
-    if (typeof answer.token === 'string') return answer.token
-    throw new CliError(`The sign-in failed (${status})`, { hint: 'Run passes login --sso again.' })
+    onAddress(`${desk}/login?${query}`, begun?.device)
+    const tokens = [codes.code.then((code) => exchangeCode(desk, code, verifier))]
+    if (begun) tokens.push(pollDevice(desk, begun, ended.signal))
+    return await withTimeout(Promise.race(tokens))
   } finally {
+    ended.abort()
     codes.close()
   }
+}
+
+async function exchangeCode(desk: string, code: string, verifier: string): Promise<string> {
+  const { status, answer } = await post(`${desk}/token`, { code, verifier })
+  if (typeof answer.token === 'string') return answer.token
+  throw new CliError(`The sign-in failed (${status})`, { hint: 'Run passes login --sso again.' })
+}
+
+interface BegunOnDevice {
+  device: DeviceAddress
+  handle: unknown
+  expiresMs: number
+  intervalMs: number
+}
+
+/** Returns `undefined` if the provider does not support device authorization. */
+async function beginOnDevice(desk: string, workspace: string | undefined): Promise<BegunOnDevice | undefined> {
+  const { status, answer } = await post(`${desk}/device`, { workspace })
+  if (status !== 200) return undefined
+  const { userCode, verificationUri, handle, expiresIn, interval } = answer
+  return {
+    device: { address: String(verificationUri), code: String(userCode) },
+    handle,
+    expiresMs: Number(expiresIn) * 1000,
+    intervalMs: Math.min(Math.max(Number(interval), 1), 60) * 1000,
+  }
+}
+
+async function pollDevice(desk: string, begun: BegunOnDevice, signal: AbortSignal): Promise<string> {
+  const end = Date.now() + begun.expiresMs
+  let { intervalMs } = begun
+  while (Date.now() < end) {
+    await sleep(intervalMs, undefined, { signal })
+    const { status, answer } = await post(`${desk}/device/token`, { handle: begun.handle })
+    if (typeof answer.token === 'string') return answer.token
+    if (answer.mustSlowDown === true) intervalMs += SLOW_DOWN_MS
+    if (status !== 202 && status < 500 && status !== 429) {
+      throw new CliError(`The sign-in failed: ${answer.message}`, { hint: RETRY })
+    }
+  }
+  throw new CliError(LATE, { hint: RETRY })
 }
 
 /** Whether a token belongs to the session of a person, so that it ends with a logout. */
@@ -121,7 +150,7 @@ async function listenForCode(state: string) {
 async function withTimeout<T>(work: Promise<T>): Promise<T> {
   const late = new AbortController()
   const aborted = sleep(WAIT_MS, undefined, { signal: late.signal }).then(() => {
-    throw new CliError(LATE)
+    throw new CliError(LATE, { hint: RETRY })
   })
   return Promise.race([work, aborted]).finally(() => late.abort())
 }

@@ -47,6 +47,6 @@ function toProviderError(error: unknown): ProviderError {
   return new ProviderError(isNetwork ? 'unavailable' : 'rejected', isNetwork ? 'no_response' : (name ?? 'unknown'))
 }
 
-function safeCode(code: string): string {
+export function safeCode(code: string): string {
   return code.replaceAll(/[^\w.-]/g, '').slice(0, 80)
 }

@@ -20,7 +20,7 @@ import {
 } from 'openid-client'
 import { Agent, fetch as undiciFetch } from 'undici'
 import type { OidcConfig } from '../config.ts'
-import { onProvider, ProviderError } from './provider-error.ts'
+import { onProvider, ProviderError, safeCode } from './provider-error.ts'
 
 /** The facts about a person that the provider signed, or returned over TLS from its userinfo endpoint. */
 export interface ProviderClaims {
@@ -228,9 +228,11 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
           if (!tokens.claims()) throw new ProviderError('rejected', 'no_id_token')
           return await claimsOf(client, tokens)
         } catch (error) {
-          if (error instanceof ResponseBodyError && /^(authorization_pending|slow_down)$/.test(error.error))
+          if (!(error instanceof ResponseBodyError) || error.status >= 500) throw error
+          if (/^(authorization_pending|slow_down)$/.test(error.error))
             return { mustSlowDown: error.error === 'slow_down' }
-          throw error
+          // Another poll cannot succeed, not even after the operator corrects the client.
+          throw new ProviderError('rejected', safeCode(error.error))
         }
       }),
 

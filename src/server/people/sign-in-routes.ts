@@ -154,24 +154,21 @@ async function issueToken(event: H3Event, { services, keys }: PeopleOptions): Pr
 }
 
 /** Begins a sign-in on another device. Responds with 404 if the provider does not support it. */
-async function beginDevice(event: H3Event, { keys }: PeopleOptions, provider: Provider): Promise<Response> {
+async function beginDevice(event: H3Event, options: PeopleOptions, provider: Provider): Promise<Response> {
   const body = await readJson(event)
   const { workspace } = (parseJson(body) ?? {}) as { workspace?: unknown }
-  const begun = await onSignIn(() => provider.beginDevice())
+  const begun = await onSignIn(event, options, () => provider.beginDevice())
   if (!begun) throw new ApiError('NOT_FOUND', { message: 'The provider does not support sign-in on another device.' })
   const { deviceCode, ...shown } = begun
   const named = typeof workspace === 'string' ? workspace.slice(0, 255) : undefined
-  return json({ ...shown, handle: sealDevice({ deviceCode, workspace: named }, keys) })
+  return json({ ...shown, handle: sealDevice({ deviceCode, workspace: named }, options.keys) })
 }
 
 /** Returns 202 until the person has signed in, and then the token of a session. */
-async function completeDevice(
-  event: H3Event,
-  { services, config, keys }: PeopleOptions,
-  provider: Provider,
-): Promise<Response> {
+async function completeDevice(event: H3Event, options: PeopleOptions, provider: Provider): Promise<Response> {
+  const { services, config, keys } = options
   const { deviceCode, workspace } = openDevice(await readJson(event), keys)
-  const claims = await onSignIn(() => provider.pollDevice(deviceCode))
+  const claims = await onSignIn(event, options, () => provider.pollDevice(deviceCode))
   if ('mustSlowDown' in claims) return json({ token: null, mustSlowDown: claims.mustSlowDown }, [], 202)
   const result = await signIn(services.store, claims, {
     config,
@@ -192,14 +189,23 @@ async function completeDevice(
   })
 }
 
+/** The errors that end a sign-in on another device (RFC 8628, section 3.5). Entra ID has its own name for a denial. */
+const deviceErrors: Record<string, string> = {
+  access_denied: 'It was denied at the provider.',
+  authorization_declined: 'It was denied at the provider.',
+  expired_token: 'The code has expired.',
+}
+
 /** Runs work with the provider, whose errors become errors of the API. */
-async function onSignIn<T>(work: () => Promise<T>): Promise<T> {
+async function onSignIn<T>(event: H3Event, { services }: PeopleOptions, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error
+    logFailure(event, error, services)
     if (error.failure === 'unavailable') throw new ApiError('SERVICE_UNAVAILABLE', { headers: { 'retry-after': '10' } })
-    throw new ApiError('FORBIDDEN', { message: `The provider rejected the sign-in: ${error.reason}.` })
+    const message = deviceErrors[error.reason] ?? `The provider rejected the sign-in: ${error.reason}.`
+    throw new ApiError('FORBIDDEN', { message })
   }
 }
 
@@ -280,9 +286,12 @@ const statusOf: Record<SignInProblem, number> = {
 
 function failedPage(event: H3Event, error: unknown, { services }: PeopleOptions): Response {
   if (!(error instanceof ProviderError)) throw error
-  const { failure, reason } = error
-  services.log.warn({ correlationId: correlationIdOf(event), failure, reason }, 'a sign-in failed')
-  return problemPage(event, failure === 'rejected' ? 'expired' : failure)
+  logFailure(event, error, services)
+  return problemPage(event, error.failure === 'rejected' ? 'expired' : error.failure)
+}
+
+function logFailure(event: H3Event, { failure, reason }: ProviderError, { log }: PeopleOptions['services']): void {
+  log.warn({ correlationId: correlationIdOf(event), failure, reason }, 'a sign-in failed')
 }
 
 function problemPage(event: H3Event, problem: SignInProblem, email?: string): Response {

@@ -18,6 +18,7 @@ const device = new TestProvider()
 beforeAll(async () => {
   const port = await freePort()
   provider = new TestProvider(`http://127.0.0.1:${port}`)
+  provider.hasDeviceFlow = true
   await provider.start()
   device.hasDeviceFlow = true
   await device.start()
@@ -123,7 +124,12 @@ test('a member logs in with a code that they enter on another device', async () 
   expect(await device.enterCode(address!, code!)).toContain('Sign-in Success')
   const { exitCode, stdout, stderr } = await login
   expect(exitCode, String(stderr)).toBe(0)
+  expect(String(stderr)).toContain(`Or open this address in a browser of this machine:\n\n  ${other.url}/desk/login?`)
   expect(JSON.parse(String(stdout)).token).toMatchObject({ name: 'anna@example.com', role: 'member' })
+  device.tokenError = 'access_denied'
+  const denied = await run(['login', '--sso', '--url', other.url], undefined, { env })
+  expect(denied).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('It was denied at the provider.') })
+  expect(denied.stderr).toContain('use a browser of this machine')
   const forged = await fetch(`${other.url}/desk/device/token`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

@@ -394,6 +394,8 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
   })
 
   test('passes the requests of the provider for slower polls to the device', async () => {
+    const none = await api.send('POST', '/desk/device', { body: {} })
+    expect(none.status, none.text).toBe(404)
     const client = createProvider(device.config(), 'https://passes.example/desk/callback')
     onTestFinished(client.close)
     const { deviceCode, interval } = (await client.beginDevice())!
@@ -401,8 +403,10 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
     expect(await client.pollDevice(deviceCode)).toEqual({ mustSlowDown: false })
     device.tokenError = 'slow_down'
     expect(await client.pollDevice(deviceCode)).toEqual({ mustSlowDown: true })
-    device.tokenError = 'expired_token'
-    await expect(client.pollDevice(deviceCode)).rejects.toMatchObject({ failure: 'rejected' })
+    for (const ended of ['expired_token', 'access_denied', 'unauthorized_client', 'invalid_client']) {
+      device.tokenError = ended
+      await expect(client.pollDevice(deviceCode)).rejects.toMatchObject({ failure: 'rejected', reason: ended })
+    }
   })
 
   test('signs in with a key that the provider rotated in', async () => {
