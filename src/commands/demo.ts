@@ -9,8 +9,8 @@ export default class Demo extends BaseCommand {
   static override summary = 'Run a complete demo on a temporary server.'
   static override description =
     'Starts a server with sandbox credentials in a temporary folder, issues 2,000 conference tickets, verifies the ' +
-    'packages that phones would get, installs a ticket on two virtual phones, shows an update, and scans tickets at a ' +
-    'door. Exits with 0 only if every step worked. Needs openssl.'
+    'packages that phones would get, installs a ticket on two virtual phones, shows an update, scans tickets at a door, ' +
+    'and lets a visitor join for a coffee card. Exits with 0 only if every step worked. Needs openssl.'
   static override examples = ['<%= config.bin %> demo', '<%= config.bin %> demo --keep']
   static override flags = {
     keep: Flags.boolean({ summary: 'Keep the temporary folder with the database, keys, and links.' }),

@@ -46,7 +46,7 @@ export async function untilIssued(passId: string, server: DemoServer): Promise<s
   }
 }
 
-type TakeStep = <T>(title: string, work: () => Promise<T>, describe: (value: T) => string) => Promise<T>
+export type TakeStep = <T>(title: string, work: () => Promise<T>, describe: (value: T) => string) => Promise<T>
 
 /**
  * Runs the door chapter of the demo. A ticket is accepted, rejected, reversed, and accepted again. A phone becomes a
@@ -131,7 +131,7 @@ async function scan(client: Client, passId: string, expected: ScanItem['result']
   throw new CliError(`The scan was ${answer.result} (${answer.message}), but ${expected} was expected`)
 }
 
-async function scanAtDoor({ door, token }: DoorClaim, passId: string, client: Client, server: DemoServer) {
+export async function scanAtDoor({ door, token }: DoorClaim, passId: string, client: Client, server: DemoServer) {
   const preview = await client.passes.preview({ params: { id: passId }, query: { platform: 'apple' } })
   const { barcodes } = (preview as unknown as { apple: Pick<PassJson, 'barcodes'> }).apple
   const phone = createClient({ url: server.url, token })

@@ -11,6 +11,7 @@ import { call } from '../device/http.ts'
 import { verifyPackage } from '../device/openssl.ts'
 import { bannerLines, drawDevice } from '../device/phone-output.ts'
 import { deviceFor, phoneOf } from '../device/phones.ts'
+import { showCoffeeCard } from './coffee-card.ts'
 import {
   type DemoServer,
   describeEvent,
@@ -116,6 +117,7 @@ export async function runDemo({ folder, onStep, onPicture, drawing }: StoryOptio
       ({ passCount, banner }) => `${count(passCount)} passes, and the phone shows "${banner}"`,
     )
     await showDoor(step, project.id, folder, server)
+    await showCoffeeCard(step, project.id, folder, server)
     await step('Void a pass and receive the event', () => receiveVoid(rows.at(-1)!.passId, server), describeEvent)
   } finally {
     await server.stop()
