@@ -1,5 +1,5 @@
 import type { Scene } from './arena.ts'
-import { killedBalances } from './scenes/balances.ts'
+import { killedBalances, killedSpending } from './scenes/balances.ts'
 import { broadcast, filteredBroadcast } from './scenes/broadcast.ts'
 import { clock } from './scenes/clock.ts'
 import { creates } from './scenes/creates.ts'
@@ -23,6 +23,7 @@ export const scenes: Scene[] = [
   killedSets,
   killedZones,
   killedBalances,
+  killedSpending,
   repeats,
   stale,
   sigterm,

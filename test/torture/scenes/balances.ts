@@ -1,5 +1,6 @@
 import { ApiError, type Client, paginate } from '../../../src/client/client.ts'
 import type { BalanceEntry } from '../../../src/core/contract/balances.ts'
+import type { DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
 import type { Arena, Scene } from '../arena.ts'
 import { issuedPasses } from '../issued.ts'
 import { type KilledServer, killAmongScans } from '../killed-server.ts'
@@ -12,6 +13,13 @@ export const killedBalances: Scene = {
   run: killAmongEntries,
 }
 
+export const killedSpending: Scene = {
+  name: 'spending',
+  promise: 1,
+  promised: 'Two servers that are killed spend a balance exactly once: 500 of 1,000 entries of -1 succeed',
+  run: spendAmongKills,
+}
+
 const IN_FLIGHT = 32
 const PASSES = 5
 const START = 20
@@ -22,7 +30,8 @@ const MAX_TRIES = 20
 /** Keeps entries and scans of a few passes in flight. A client that lost a response repeats its request. */
 async function killAmongEntries(arena: Arena): Promise<void> {
   const first = await arena.start({ database: await arena.emptyDatabase() })
-  const templateId = await publishCard(first.client)
+  const rules = { balanceRules: [{ balance: 'points', delta: -3 }], redemption: { maxUses: 100_000 } }
+  const templateId = await publishCard(first.client, { ...cardWith({ start: START, max: MAX }), ...rules })
   const passIds = await issuedPasses(arena, first.client, templateId, PASSES)
   const added = new Map<string, string[]>(passIds.map((id) => [id, []]))
   let [refs, scanned] = [0, 0]
@@ -65,6 +74,47 @@ async function killAmongEntries(arena: Arena): Promise<void> {
   arena.check(total === scanned, `${scanned} scans were recorded, and the ledger has ${total}`)
 }
 
+const FUNDS = 500
+const SPENDERS = 1_000
+
+/**
+ * Keeps entries of -1 of one pass in flight at two servers, each of which is killed. There are twice as many entries as
+ * the balance covers. A client that lost a response repeats its request at the same server.
+ */
+async function spendAmongKills(arena: Arena): Promise<void> {
+  const database = await arena.emptyDatabase()
+  const first = await arena.start({ database })
+  const second = await arena.start({ database, token: first.token })
+  const definition = cardWith({ start: FUNDS })
+  const [id = ''] = await issuedPasses(arena, first.client, await publishCard(first.client, definition), 1)
+  const waiting = Array.from({ length: SPENDERS }, (_, n) => `spend-${n}`)
+  const added: string[] = []
+
+  async function lane(server: KilledServer): Promise<void> {
+    for (let externalRef = waiting.pop(); externalRef !== undefined; externalRef = waiting.pop()) {
+      let answer = await add(server, id, -1, externalRef)
+      while (answer === undefined) answer = await add(server, id, -1, externalRef)
+      arena.did(`entries ${answer}`)
+      if (answer === 'added') added.push(externalRef)
+    }
+  }
+
+  // A workspace can have 256 requests in flight.
+  const options = { lanes: 100, kills: arena.size(2, 10) }
+  const [{ client }] = await Promise.all([
+    killAmongScans(arena, first, options, lane),
+    killAmongScans(arena, second, options, lane),
+  ])
+  const entries = await entriesOf(client, id)
+  const { items } = await client.balances.list({ params: { id } })
+  arena.check(items[0]?.value === 0, `the balance is ${items[0]?.value}, not 0`)
+  arena.check(entries.length === FUNDS, `${entries.length} entries were stored, not ${FUNDS}`)
+  const kept = entries.map(({ externalRef }) => externalRef!)
+  arena.check(new Set(kept).size === FUNDS, 'an externalRef has several entries')
+  arena.check(new Set([...kept, ...added]).size === FUNDS, 'the responses and the entries differ')
+  arena.check(added.length === FUNDS, `${added.length} requests succeeded, not ${FUNDS}`)
+}
+
 /** Resolves to undefined if the response was lost. */
 function add(server: KilledServer, id: string, delta: number, externalRef: string) {
   return server.send(`entry ${externalRef}`, async ({ balances }) => {
@@ -85,16 +135,16 @@ async function entriesOf({ balances }: Client, id: string): Promise<BalanceEntry
   return entries
 }
 
-async function publishCard(client: Client): Promise<string> {
-  const { id } = await client.templates.create({ body: { name: 'Card', passType: 'generic' } })
-  const points = { label: 'Points', kind: 'integer' as const, start: START, max: MAX }
+function cardWith(bounds: { start: number; max?: number }): DefinitionInput {
   const field = { key: 'points', label: 'Points', value: '{{balance.points}}', as: 'number' as const }
-  const definition = {
+  return {
     design: { organizationName: 'Acme', description: 'Card', fields: { primary: [field] } },
-    balances: { points },
-    balanceRules: [{ balance: 'points', delta: -3 }],
-    redemption: { maxUses: 100_000 },
+    balances: { points: { label: 'Points', kind: 'integer', ...bounds } },
   }
+}
+
+async function publishCard(client: Client, definition: DefinitionInput): Promise<string> {
+  const { id } = await client.templates.create({ body: { name: 'Card', passType: 'generic' } })
   const version = await client.templates.createVersion({ params: { id }, body: { definition } })
   await client.templateVersions.publish({ params: { id: version.id } })
   return id
