@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { useApi } from '../../support/api.ts'
 import { oneDialect } from '../../support/databases.ts'
-import { issuedPass } from '../fixtures.ts'
+import { definition, issuedPass } from '../fixtures.ts'
 import { usePhones } from '../inbound/phones.ts'
 
 describe.each(oneDialect)('on %s', (dialect) => {
@@ -53,5 +53,31 @@ describe.each(oneDialect)('on %s', (dialect) => {
       const params = { id, notificationId }
       expect(await workspace.ok(contract.notifications.get, { params })).toMatchObject({ status: 'SENT' })
     }
+  })
+
+  test('100 entries of a balance within a second push once, and both platforms have the last value', async () => {
+    const workspace = await api.workspace()
+    const field = { key: 'points', label: 'Points', value: '{{balance.points}}' }
+    const balances = { points: { label: 'Points', kind: 'integer' as const } }
+    const design = { ...definition().design, fields: { primary: [field] } }
+    const { id } = await issuedPass(workspace, { definition: definition({ balances, design }) })
+    await phones.addApple(workspace.id, id)
+    await phones.addGoogle(workspace.id, id)
+    const pushes = vi.spyOn(api.services.push!, 'send')
+    onTestFinished(() => pushes.mockRestore())
+    for (let n = 0; n < 100; n += 1) {
+      const entry = { params: { id, name: 'points' }, body: { delta: 1, externalRef: `entry-${n}` } }
+      await workspace.ok(contract.balances.createEntry, entry)
+      api.advance(0.009)
+      await api.runJobs()
+    }
+    expect(pushes).not.toHaveBeenCalled()
+    api.advance(1)
+    await api.runJobs()
+    expect(pushes).toHaveBeenCalledTimes(1)
+    const { walletVersion, apple, google } = await workspace.ok(contract.passes.wallets, { params: { id } })
+    expect([apple[0]!.pushedVersion, google!.sentVersion]).toEqual([walletVersion, walletVersion])
+    const object = await api.services.google!.api.getObject('generic', phones.objectId(id))
+    expect(JSON.stringify(object)).toContain('"100"')
   })
 })
