@@ -138,9 +138,15 @@ export interface Store extends Repositories, Pick<Database, 'passesPerTurn'> {
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
   /** Like `transaction`, for work that is a single statement. It commits by itself, which takes a third of the round trips. */
   statement<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
-  /** Returns a store for the requests of a workspace or `PUBLIC`, which limits their connections and statements. */
+  /**
+   * Returns a store for the requests of a party, which is a workspace or `PUBLIC`. The party has a limited share of the
+   * connections, and each statement outside a transaction has a time limit.
+   */
   forRequests(party: string, options?: RequestStoreOptions): Store
-  /** Returns a store for jobs of a workspace, or for claims of a queue. Neither waits nor statements have a limit. */
+  /**
+   * Returns a store for jobs of a workspace, or for claiming jobs of a queue. It waits for its turn without a limit,
+   * and its statements have no time limit.
+   */
   forJobs(party: string): Store
 }
 
@@ -185,7 +191,10 @@ export function createStore(database: Database, listener: StoreListener = {}): S
   }
 }
 
-/** For a server whose database is being copied. @throws ApiError SERVICE_UNAVAILABLE from every write */
+/**
+ * Returns a store for a server whose database is being copied.
+ * @throws ApiError SERVICE_UNAVAILABLE from every write
+ */
 export function frozen(store: Store): Store {
   const rejectFrozen = async () => {
     throw new ApiError('SERVICE_UNAVAILABLE', {

@@ -39,8 +39,10 @@ class CopyError extends SetupError {
 }
 
 /**
- * Copies a database into an empty one of either kind, or resumes an interrupted copy (decisions/0021). The source is locked
- * against writes until the end. Every row is read back before the target is usable.
+ * Copies a database of either kind into a database that is empty or holds the result of an interrupted run
+ * (decisions/0021). The source is locked against writes until the copy ends. Reads are not affected. Every copied row
+ * is read back from the target before the target is usable. A run can be interrupted at any time, and the next run
+ * resumes it.
  * @throws CopyError
  */
 export async function copyDatabase(from: Database, to: Database, options: CopyOptions = {}): Promise<CopiedTable[]> {
@@ -176,7 +178,10 @@ const MAX_ROWS = 5_000
 /** The approximate maximum size of a page, in bytes: rows with images are large. */
 const MAX_BYTES = 2_000_000
 
-/** Iterates over a table by key, and reads ahead. Ends a page at every multiple of `pause` rows. */
+/**
+ * Iterates over the rows of a table by key. Reads the next page while the caller processes the current one, and ends a
+ * page at every multiple of `pause` rows.
+ */
 async function* readPages(db: Knex, { table, notation }: Reading, pause = 0): AsyncGenerator<string[]> {
   let size = 8
   let requested = 0

@@ -6,7 +6,8 @@ import { inDialect, rowsOf } from '../db/dialect.ts'
 import { hexOfBytes, quoteJson } from '../db/values.ts'
 
 /**
- * The text of copied rows that the target reads fastest. Source and target write the same text, to compare their digests.
+ * The text format of copied rows that the target reads fastest: CSV for PostgreSQL, JSON for SQLite. Source and target
+ * write the same text for a row, so that their digests are comparable.
  */
 export type Notation = 'csv' | 'json'
 
@@ -121,7 +122,10 @@ export class RowsDigest {
   }
 }
 
-/** The format of a column, the same for both databases. A `position` has no meaning in another database: copied as 0. */
+/**
+ * The format of a column, the same for both databases (decisions/0021). A `position` (`db/positions.ts`) has no meaning
+ * in another database, so it is copied as 0.
+ */
 type ColumnKind = 'text' | 'number' | 'bytes' | 'boolean' | 'position'
 
 export interface Column {
@@ -136,7 +140,10 @@ export interface Table {
   key: string[]
 }
 
-/** The tables that are not copied, because they describe one database, coordinate its servers, or contain its positions. */
+/**
+ * The tables that are not copied. They describe one database, coordinate its servers, or contain its positions. Doors
+ * download their lists again, because `scanner_snapshots` is not copied.
+ */
 const LEFT_OUT = new Set(['migrations', 'leases', 'instances', 'scanner_snapshots', 'copy_progress'])
 
 /** The column with the row ID on SQLite, by which the text index refers to rows. */

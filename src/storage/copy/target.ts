@@ -3,8 +3,10 @@ import { SetupError } from '../../core/errors.ts'
 import { isTaken } from '../db/database-errors.ts'
 import { inDialect, rowsOf } from '../db/dialect.ts'
 
-/** The table that marks an incomplete copy, which lacks indexes and active triggers. `requireWhole` prevents its use. */
-
+/**
+ * The table that marks the target of an incomplete copy. Until the copy is complete, the target has only its unique
+ * indexes and no active trigger. `requireWhole` prevents its use.
+ */
 const PROGRESS = 'copy_progress'
 
 /** The fix to suggest if a copy cannot be resumed. */
@@ -50,7 +52,10 @@ export async function findState(db: Knex, table: string): Promise<string | undef
   return (await db(PROGRESS).where({ name: table }).first('state'))?.state
 }
 
-/** Replaces the saved progress `known`, in the transaction of the rows. Returns false if another run has changed it. */
+/**
+ * Replaces the saved progress `known` of a table by `next`. Call it before its rows are written, in the same
+ * transaction. Returns false if another run has changed the progress.
+ */
 export async function setState(
   tx: Knex,
   table: string,

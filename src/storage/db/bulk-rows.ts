@@ -3,12 +3,18 @@ import { boundColumn, isPostgres } from './dialect.ts'
 import { runPrepared, runSilently } from './prepared.ts'
 import { bytesOfHex, idsOfJson } from './values.ts'
 
-/** Returns the condition that a column is not in a named JSON array of IDs. PostgreSQL looks up each ID in a hash table. */
+/**
+ * Returns the condition that a column is not among the IDs of a named value, a JSON array. The text of the condition
+ * does not depend on the number of IDs, so that it can be prepared. PostgreSQL looks up each ID in a hash table.
+ */
 export function isNotInJson(db: Knex, column: string, name: string): string {
   return `${column} not in (${idsOfJson(db, `:${name}`)})`
 }
 
-/** Returns the condition that a column is one of the values. For `whereIn`, databases limit the number of values. */
+/**
+ * Returns the condition that a column is one of any number of values. `whereIn` needs a parameter for each value, and
+ * databases limit the number of parameters.
+ */
 export function isOneOf(db: Knex, column: string, values: string[], type: 'uuid' | 'text' = 'uuid'): Knex.Raw {
   if (isPostgres(db)) return db.raw(`?? = any(cast(? as ${type}[]))`, [column, values as never])
   return db.raw('?? in (select value from json_each(?))', [column, JSON.stringify(values)])
@@ -32,9 +38,11 @@ interface Field<Item> {
 const insertNames = new Map<string, string>()
 
 /**
- * Inserts any number of rows, which have the same columns in the same order, with one statement. Sends the rows as JSON,
- * because drivers bind many values more slowly than databases parse it (decisions/0004).
- * @param ending such as `on conflict`. Without `returning`, a call inside a transaction does not wait for the database
+ * Inserts any number of rows with one statement, whose text does not depend on the number of rows. All rows must have
+ * the same columns in the same order. They are sent as one JSON value, because drivers bind many values more slowly
+ * than databases parse JSON (decisions/0004).
+ * @param ending SQL after the values, such as an `on conflict` clause. Without `returning`, a call inside a transaction
+ * does not wait for the database
  */
 export async function insertRows<Returned = never>(
   db: Knex,
@@ -69,11 +77,17 @@ export async function insertRows<Returned = never>(
   return []
 }
 
-/** Without `materialized`, SQLite would format the row again for each column: 28 µs per scan instead of 9 µs. */
+/**
+ * The start of a SQLite statement that turns its JSON into rows. Without `materialized`, SQLite formats the row as text
+ * again for each column: 28 µs per scan instead of 9 µs (decisions/0004).
+ */
 const ROWS_OF_JSON = 'with json_rows as materialized (select value as json_row from json_each(:rows))'
 const valueAt = (n: number) => `json_row ->> ${n}`
 
-/** Returns the row with bytes as hexadecimal text, in the format that the database reads. */
+/**
+ * Returns the row with bytes as hexadecimal text: on PostgreSQL in its text format, on SQLite in the format that
+ * `bytesOfHex` reads.
+ */
 function withHex(db: Knex, row: object, binary: string[]): object {
   const prefix = isPostgres(db) ? '\\x' : ''
   const texts = binary.map((column) => {
@@ -90,7 +104,10 @@ export interface RowsUpdate {
   set: Columns
   /** The columns that must still have a given value for the row to be written. */
   read?: Columns
-  /** Further columns to set, as SQL of the row, of `given` (the values of the change), and of `values`. */
+  /**
+   * Further columns to set, as SQL. The SQL can refer to the row, to `given` (the values of the change), and to
+   * `values`.
+   */
   computed?: Record<string, string>
   values?: Record<string, Knex.Value>
 }
@@ -102,8 +119,9 @@ export interface RowChange {
 }
 
 /**
- * Updates any number of rows by ID with one statement, and returns the IDs of the written rows. Sends equal values once, but
- * those of `read` per row: a planner might assume that few rows match a constant, and read all that do.
+ * Updates any number of rows of a workspace by ID with one statement, and returns the IDs of the rows that were
+ * written. If all rows get the same values, as they usually do, the values are sent once. The values of `read` are
+ * always sent per row. Given a constant, a planner might assume that few rows match it, and read all rows that do.
  */
 export async function updateRows(
   db: Knex,
@@ -151,8 +169,9 @@ export interface Lookup {
 }
 
 /**
- * Runs a select for any number of items.
- * @param sql selects from `given`: the columns of an item, `workspace_id`, and its index `n`
+ * Runs a select for any number of items. The text of the statement does not depend on their number (decisions/0004). As
+ * in `insertRows`, the items are materialized on SQLite.
+ * @param sql selects from `given`, which has the columns of each item, `workspace_id`, and `n`, the index of the item
  */
 export async function selectForEach<Found extends { n: number }>(
   db: Knex,
@@ -174,7 +193,10 @@ export async function selectForEach<Found extends { n: number }>(
   )
 }
 
-/** Inserts a row for each item that meets a condition on `given`. Inside a transaction, does not wait for the database. */
+/**
+ * Inserts a row for each item that meets a condition. Inside a transaction, the call does not wait for the database.
+ * @param condition a condition on `given`, the row
+ */
 export async function insertForEach(
   db: Knex,
   { name, table, given, items }: Lookup & { table: string },
@@ -192,7 +214,10 @@ export async function insertForEach(
   )
 }
 
-/** Returns SQL that selects the values of `bind`: arrays on PostgreSQL, a JSON array of arrays on SQLite. */
+/**
+ * Returns SQL that selects the values that `bind` returns: one named array per field on PostgreSQL, a JSON array of
+ * arrays on SQLite.
+ */
 function select<Item>(db: Knex, fields: Field<Item>[]): string {
   if (!isPostgres(db)) {
     return `${ROWS_OF_JSON} select ${fields.map(({ name }, n) => `${valueAt(n)} as ${name}`).join(', ')} from json_rows`

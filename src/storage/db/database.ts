@@ -18,24 +18,35 @@ export interface Connections {
   writer: Knex
 }
 
-/** The database. Its `reader` and `writer` are for operators and maintenance, and have no time limit except for locks. */
+/**
+ * The database. Its `reader` and `writer` are for operators and maintenance. Their statements have no time limit,
+ * except while they wait for locks.
+ */
 export interface Database extends Connections {
   dialect: Dialect
   /**
-   * Returns connections for the requests of a party: a workspace, or all callers without a token. A party has a limited
-   * share and waits at most BUSY_TIMEOUT_MS. Statements outside a transaction have a time limit. On SQLite, large writes
-   * (`isLarge`) yield to its other requests.
+   * Returns connections for the requests of a party: a workspace, or all callers without a token. Statements outside a
+   * transaction have a time limit (see `isTooSlow`). A party has a limited share of the connections, and waits at most
+   * BUSY_TIMEOUT_MS for one. On SQLite, large writes such as batches (`isLarge`) have the same priority as the jobs of
+   * the party, below its other requests.
    */
   forRequests(party: string, isLarge?: boolean): Connections
   /**
-   * Returns connections for the jobs of a party, which has a limited share of them. No wait and no statement has a limit.
+   * Returns connections for the jobs of a party. The party has a limited share of the connections. Neither its
+   * statements nor its waits for a connection have a time limit.
    */
   forJobs(party: string): Connections
-  /** The number of passes per transaction of a request. Low on SQLite, whose writers share a connection (decisions/0003). */
+  /**
+   * The number of passes that a request writes per transaction before it lets other writers run. It is low on SQLite,
+   * where all writers share one connection (decisions/0003).
+   */
   passesPerTurn: number
   /** A connection for authentication and health checks only, so that both respond while the other connections are busy. */
   entry: Knex
-  /** Returns the error with which SQLite reported damage of its file. After it, nothing is written until `clearDamage`. */
+  /**
+   * Returns the error with which SQLite reported that its file is damaged, if any. After that error, nothing is written
+   * until a start finds the file intact (see `clearDamage`). Always `undefined` for PostgreSQL.
+   */
   findDamage(): Error | undefined
   close(): Promise<void>
 }
@@ -52,7 +63,10 @@ export interface DatabaseOptions {
 /** The maximum time that a statement waits for locks, in milliseconds. */
 export const BUSY_TIMEOUT_MS = 5_000
 
-/** The retry interval if SQLite reports BUSY, which it does at once when processes switch a new file to WAL mode. */
+/**
+ * The interval between retries, in milliseconds, if SQLite reports BUSY. When several processes switch a new file to
+ * WAL mode at once, all but one get BUSY immediately, regardless of the timeout.
+ */
 const BUSY_AGAIN_MS = 10
 
 /** The time after which PostgreSQL ends an idle transaction, so that a process that hangs releases its locks. */
@@ -77,7 +91,10 @@ const common = {
   log: { warn: () => undefined, error: () => undefined },
 } satisfies Knex.Config
 
-/** Opens `sqlite:./passes.db` or `postgres://user:password@host/name`. @throws DatabaseUrlError */
+/**
+ * Opens `sqlite:./passes.db` or `postgres://user:password@host/name`.
+ * @throws DatabaseUrlError
+ */
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
   if (/^postgres(ql)?:\/\//.test(url)) return openPostgres(url, options)
   const file = sqliteFile(url)
@@ -151,7 +168,11 @@ const SETTINGS = {
   idle_in_transaction_session_timeout: HUNG_TIMEOUT_MS,
 }
 
-/** Keeps jobs from scanning whole tables, as a plan from a time with an empty outbox would until the next autoanalyze. */
+/**
+ * Keeps jobs from scanning whole tables. The outbox is usually empty, and can contain 100,000 jobs a second later. With
+ * a plan that was made for an empty outbox, each claim would read all jobs until the next autoanalyze, up to a minute
+ * later.
+ */
 const WITHOUT_SCANS = { enable_seqscan: 'off' }
 
 function openSqlite(filename: string, options: DatabaseOptions): Database {
@@ -211,7 +232,8 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
 }
 
 /**
- * A few turns at the writer of SQLite, so that a workspace with little work need not wait before each of its statements
+ * The duration of a few turns at SQLite's writer (`savingsMs`). A workspace with little work needs several turns in a
+ * row, for example to create a pass, scan it, and emit both events. Without savings, it would wait before each turn
  * until a busy workspace had used as much time.
  */
 const WRITER_SAVINGS_MS = 100
@@ -222,8 +244,9 @@ const NO_TIMEOUT = undefined
 type ConnectionsOf = (party: Party, timeoutMs: number | undefined) => Knex
 
 /**
- * The connections of a busy workspace next to a less busy one: half of the processors, which their statements share. The
- * number of processors of PostgreSQL is unknown, so this uses that of this machine.
+ * The maximum number of connections of a busy workspace while a workspace with less use is active: half of the
+ * processors, because the statements of both workspaces share them. The number of processors of PostgreSQL is unknown,
+ * so this uses that of this machine.
  */
 const SHARE_WITH_NEIGHBORS = Math.max(1, Math.floor(availableParallelism() / 2))
 

@@ -14,7 +14,10 @@ export function isPostgres(db: Knex): boolean {
 /** One function per database, for statements that have no common form, such as triggers and catalog queries. */
 type Ways<T> = Record<'postgres' | 'sqlite', (db: Knex) => T>
 
-/** Calls the function for the dialect of `db`, if `ways` has one. Only for migrations and copies. */
+/**
+ * Calls the function for the dialect of `db`, if `ways` has one. Only migrations and copies need it. Queries use the
+ * functions below.
+ */
 export function inDialect<T>(db: Knex, ways: Ways<T>): T
 export function inDialect(db: Knex, ways: Partial<Ways<Promise<unknown>>>): Promise<unknown> | undefined
 export function inDialect(db: Knex, ways: Partial<Ways<unknown>>): unknown {
@@ -34,7 +37,10 @@ export async function lockRows(db: Knex, select: () => Knex.QueryBuilder): Promi
   if (isPostgres(db)) await select()
 }
 
-/** Makes transactions with the same number take turns until they end, as all writers of SQLite do. */
+/**
+ * Makes concurrent transactions with the same number take turns until they end. On SQLite, all writers take turns
+ * anyway.
+ */
 export async function takeTurns(db: Knex, number: number): Promise<void> {
   if (isPostgres(db)) await db.raw('select pg_advisory_xact_lock(?)', [number])
 }
@@ -46,12 +52,18 @@ export async function lockTables(tx: Knex.Transaction, tables: string[]): Promis
   await tx.raw(`lock table ${tables.map((name) => `"${name}"`).join(', ')} in share mode`)
 }
 
-/** Makes the transaction read by keys. Without statistics on new tables, PostgreSQL would sort them for each page. */
+/**
+ * Makes the transaction read tables by their keys. PostgreSQL has no statistics on tables that were just filled, so it
+ * would sort them for each page.
+ */
 export async function readByKeys(tx: Knex.Transaction): Promise<void> {
   if (isPostgres(tx)) await tx.raw('set local enable_seqscan = off; set local enable_sort = off')
 }
 
-/** Makes the transaction join by keys. PostgreSQL would read all matches in the other table for each chunk. */
+/**
+ * Makes the transaction look up the rows of other tables for each row of a chunk. PostgreSQL would read all rows that
+ * match in the other table again for each chunk.
+ */
 export async function joinByKeys(tx: Knex): Promise<void> {
   if (isPostgres(tx))
     await tx.raw("select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)")
@@ -66,7 +78,10 @@ export async function readChunk<T>(db: Knex, read: (db: Knex) => Promise<T>): Pr
   })
 }
 
-/** Returns a slot of the counters that no concurrent transaction uses; 0 on SQLite. */
+/**
+ * Returns a slot of the counters that no concurrent transaction uses. On SQLite, all transactions use slot 0, because
+ * they take turns.
+ */
 export async function findCountSlot(db: Knex): Promise<number> {
   if (!isPostgres(db)) return 0
   const [row] = rowsOf<{ slot: number }>(db, await db.raw('select count_slot() as slot'))
@@ -81,18 +96,26 @@ export function isUnlocked(db: Knex, table: string, condition: string): string {
 }
 
 /**
- * Whether the planner knows the distribution of values. For SQLite, some queries must state which condition is selective.
+ * Whether the planner knows the distribution of values. SQLite does not, so for it some queries must state which
+ * condition matches few rows.
  */
 export function knowsDistribution(db: Knex): boolean {
   return isPostgres(db)
 }
 
-/** Returns a column for conditions that must not determine the index, because SQLite cannot estimate them. */
+/**
+ * Returns a column for conditions that must not determine which index is used. SQLite has no statistics on the
+ * distribution of values, so it would choose the index of such a condition, and read and sort all rows in its range.
+ * PostgreSQL has statistics and decides for itself.
+ */
 export function boundColumn(db: Knex, column: string): string {
   return isPostgres(db) ? column : `+${column}`
 }
 
-/** Returns the rows of passes along the index on `pass_id`. SQLite would read all rows of the workspace. */
+/**
+ * Returns the rows of passes in a table whose primary key is the workspace followed by another column. Without
+ * statistics, SQLite would read all rows of the workspace. This forces the use of the index on `pass_id`.
+ */
 export function rowsOfPasses(
   db: Knex,
   table: 'pass_identifiers' | 'pass_variables' | 'pass_windows',
@@ -104,14 +127,20 @@ export function rowsOfPasses(
     .whereIn('pass_id', passIds)
 }
 
-/** Joins passes to a query of IDs, one by one in its order. A planner that overestimates the IDs would scan all passes. */
+/**
+ * Joins passes to a query that returns their IDs, and reads the passes one by one, in the order of the query. Without
+ * this, a planner that overestimates the number of IDs would scan all passes.
+ */
 export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex.QueryBuilder {
   if (!isPostgres(db)) return query.joinRaw('cross join passes').whereRaw(`passes.id = ${id}`)
   // `offset 0` keeps the planner from inlining the subselect.
   return query.joinRaw(`cross join lateral (select * from passes where passes.id = ${id} offset 0) as passes`)
 }
 
-/** Makes SQLite remove the text of deleted rows from its search index immediately instead of with the next merge. */
+/**
+ * Runs `work` so that SQLite removes the text of deleted rows from its search index immediately, instead of when it
+ * next merges parts of the index.
+ */
 export async function whileSearchForgets(db: Knex, work: () => Promise<void>): Promise<void> {
   if (isPostgres(db)) return work()
   const setSecure = (value: number) =>
@@ -121,14 +150,20 @@ export async function whileSearchForgets(db: Knex, work: () => Promise<void>): P
   await setSecure(0)
 }
 
-/** Joins to each row the passes of the subselect `chosen`. With `in`, PostgreSQL would scan all passes. */
+/**
+ * Joins to each row the passes whose IDs the subselect `chosen` returns. With an `in` condition, PostgreSQL would scan
+ * all passes.
+ */
 export function joinChosenPasses(db: Knex, chosen: string): string {
   return isPostgres(db)
     ? `cross join lateral (${chosen}) as chosen join passes on passes.id = chosen.id`
     : `join passes on passes.id in (${chosen})`
 }
 
-/** Joins to each row the rows that meet a condition. `offset 0` prevents a hash join, which would read the whole table. */
+/**
+ * Joins to each row the rows of a table that meet a condition on both. On PostgreSQL, `offset 0` prevents a hash join,
+ * which would read the whole table if the plan was made while the table was empty.
+ */
 export function joinEach(db: Knex, table: string, condition: string): string {
   return isPostgres(db)
     ? `cross join lateral (select * from ${table} where ${condition} offset 0) as ${table}`
@@ -136,8 +171,9 @@ export function joinEach(db: Knex, table: string, condition: string): string {
 }
 
 /**
- * Returns the SQL of `beginningOf`, by which lists sort names. SQLite needs a generated column for it, because it compares
- * row values such as `(label, id)` through an index only if their members are columns.
+ * Returns the SQL that computes `beginningOf` of a column. Lists sort names and labels by this expression. On SQLite,
+ * the expression is a generated column, because SQLite compares a row value such as `(label, id)` through an index only
+ * if each member is a column.
  */
 export function beginningColumn(db: Knex, column: string): string {
   if (!isPostgres(db)) return `${column}_beginning`
@@ -150,7 +186,10 @@ export function rowsOf<Row>(db: Knex, result: unknown): Row[] {
   return (isPostgres(db) ? (result as { rows: Row[] }).rows : result) as Row[]
 }
 
-/** The minimum length of a term for the trigram index. For shorter terms, the database scans the rows. */
+/**
+ * The minimum length of a term for the trigram index. For shorter terms, the database scans the rows that match the
+ * other filters.
+ */
 const MIN_INDEXED_TERM = 3
 
 /** A case-folded column of passes with a trigram index. */
@@ -184,8 +223,8 @@ function anyOf(columns: readonly string[], condition: (column: string) => string
 }
 
 /**
- * Returns the condition that a column is among the selected IDs. PostgreSQL can run a locking subselect after `in` more than
- * once, but one in an array only once.
+ * Returns the condition that a column is among the selected IDs. After `in`, PostgreSQL plans a locking subselect as a
+ * scan and can run it more than once. It runs a subselect in an array once.
  */
 export function isChosen(db: Knex, column: string, chosen: Knex.QueryBuilder): Knex.Raw {
   return db.raw(isPostgres(db) ? '?? = any(array(?))' : '?? in (?)', [column, chosen as never])

@@ -15,7 +15,9 @@ export interface FairCache<Value> {
 }
 
 /**
- * Creates a cache. When it is full, the workspace with the most bytes loses its least recently used value.
+ * Creates a cache of recently used values. When it is full, the workspace with the most bytes loses its least recently
+ * used value.
+ * @param maxBytes the maximum size of the values of all workspaces
  * @param bytesOf the size of a value, which must not change
  */
 export function createFairCache<Value>(maxBytes: number, bytesOf: (value: Value) => number): FairCache<Value> {

@@ -1,6 +1,9 @@
 import { ApiError } from '../../core/errors.ts'
 
-/** The requests or the jobs of a workspace, whose used times are added up, or work of the server itself. */
+/**
+ * A group of calls that take turns: the requests or the jobs of a workspace, whose used times are added up, or work of
+ * the server itself (maintenance, and claims of a queue).
+ */
 export interface Party {
   name: string
   work: 'requests' | 'jobs' | 'server'
@@ -14,16 +17,21 @@ export interface FairGateOptions {
   /** The maximum number of turns of a party. */
   share: number
   /**
-   * The maximum turns of a workspace if another one with less used time was admitted within ACTIVE_MS; unlimited by default.
+   * The maximum number of turns of a workspace, requests and jobs together, if another workspace with less used time
+   * was admitted in the last ACTIVE_MS. Unlimited by default.
    */
   shareWithNeighbors?: number
   /**
-   * The milliseconds by which a workspace can fall behind others, and then go first until it has caught up; 0 by default.
+   * The used time, in milliseconds, by which a workspace can fall behind others. Such a workspace goes first until it
+   * has caught up. 0 by default.
    */
   savingsMs?: number
 }
 
-/** The milliseconds for which a workspace or server counts as active after its last turn, and keeps its share. */
+/**
+ * The time, in milliseconds, for which a workspace (or a server of a fleet) counts as active after its last turn. The
+ * other workspaces leave an active workspace its share.
+ */
 export const ACTIVE_MS = 1_000
 
 /** The maximum number of workspaces or other keys whose used time is kept, so that their number cannot fill the memory. */
@@ -37,10 +45,13 @@ interface Waiting {
 }
 
 /**
- * Admits parties to a few places in turn, none with more turns than its share. A free place goes to the party with the
- * fewest turns, then to the workspace that used the least time, and within it to such a party. This is start-time fair
- * queueing (Goyal, Vin, and Cheng, 1996) among workspaces, and among the parties of each, but an idle gate does not reset
- * the used time, and a workspace can save a part of it (decisions/0003).
+ * Admits parties to a few places in turn. No party has more turns at once than its share. A free place goes to the
+ * party with the fewest turns. Among parties with equally many turns, it goes to the workspace that used the least
+ * time, and within a workspace to the party that used the least time. A workspace with many requests therefore delays
+ * mostly itself. This is start-time fair queueing (Goyal, Vin, and Cheng, 1996), first among workspaces, and then among
+ * the parties of a workspace. Unlike in that algorithm, an idle gate does not reset the used time: a party that had the
+ * last turn stays behind parties that had none. A workspace that used less time than others can save part of the
+ * difference (decisions/0003).
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>
@@ -58,7 +69,11 @@ export class FairGate {
     this.used = new UsedTime(this.options.savingsMs)
   }
 
-  /** Waits for a turn, which `leave` ends. @throws ApiError SERVICE_UNAVAILABLE after `timeoutMs`, if given */
+  /**
+   * Waits for a turn. Call `leave` at its end.
+   * @param timeoutMs unlimited by default
+   * @throws ApiError SERVICE_UNAVAILABLE on timeout
+   */
   enter(party: Party, timeoutMs?: number): Promise<void> {
     if (this.canEnter(party)) {
       this.take(party)
@@ -189,7 +204,10 @@ function isBefore(rank: number[], other: number[]): boolean {
 class UsedTime {
   private readonly used = new Map<string, number>()
   private readonly savings: number
-  /** The largest used time at the begin of a turn. Names that were away for long start at `most - savings`. */
+  /**
+   * The largest used time of a name when it began a turn. `of` raises the used time of each name to at least
+   * `most - savings`, so that a name that was away for long does not block all others.
+   */
   private most = 0
 
   constructor(savings: number) {

@@ -6,7 +6,10 @@ const MAX_TOGETHER = 128
 /** The maximum number of deferrable items in a group. Keeps groups short, so that an urgent item does not wait long. */
 const MAX_OTHERS = 32
 
-/** Processes a group. It calls `take` as late as possible, so that items that arrive in the meantime join. */
+/**
+ * Processes the items of a group together and returns a result for each, in order. It calls `take` as late as possible,
+ * so that items that arrive in the meantime join the group.
+ */
 export type GroupWork<Scope, Item, Result> = (scope: Scope, take: () => Item[]) => Promise<Result[]>
 
 interface Waiting<Item, Result> {
@@ -28,10 +31,11 @@ interface Order<Item> {
 }
 
 /**
- * Groups concurrent calls, so that they share their statements and their commit. The calls that arrive while a group is
- * processed form the next one. If a group fails, its items are processed one by one, so that each gets its own error, unless
- * the database is unavailable.
+ * Groups concurrent calls, so that they share their statements and their commit. A call begins immediately if no group
+ * is being processed. Calls that arrive while a group is processed form the next group. If a group fails, its items are
+ * processed one by one, so that each gets its own error. If the database is unavailable, all items get the same error.
  * @param order by default, each item has its own key and none can be deferred
+ * @returns a function that processes one item together with others of the same scope
  */
 export function grouped<Scope extends object, Item, Result>(
   work: GroupWork<Scope, Item, Result>,

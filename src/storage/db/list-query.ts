@@ -37,10 +37,14 @@ export interface Sort {
   isNullable?: true
   /**
    * The type of the key if it is neither a number nor the ID. Use `beginning` for long text that can change: only its
-   * beginning is compared, so that the next page begins at the right row even if the last row was renamed.
+   * beginning is compared. The cursor contains this beginning in full, so the next page begins at the right row even if
+   * the last row was renamed or deleted.
    */
   type?: 'text' | 'beginning'
-  /** Set if no index has the key, such as one of another table. The cursors of this sort contain an offset. */
+  /**
+   * Set if no index has the key, for example because it depends on other tables. The cursors of this sort contain an
+   * offset.
+   */
   isComputed?: true
   /** Joins the tables that the key depends on. */
   join?: (query: Knex.QueryBuilder) => Knex.QueryBuilder
@@ -66,10 +70,13 @@ export interface ListPage<Row> {
 }
 
 /**
- * Returns a page of a filtered query that selects nothing yet, by keyset pagination. Finds the IDs of the page first, so
- * that joins read only its rows and cannot mislead the planner.
- * @param select adds columns and joins that match exactly one row; by default all columns of the table
- * @param count returns the total of a full first page without counting rows
+ * Returns a page of a filtered query that selects nothing yet. Uses keyset pagination, so that each page costs the
+ * same. Finds the IDs of the page before it joins other tables, so that joins read only the rows of the page and cannot
+ * mislead the planner.
+ * @param read converts a row of the page
+ * @param select adds columns and joins to the query for the rows of the page. Selects all columns of the table by
+ * default. A join must match exactly one row
+ * @param count returns the total without counting rows. Called only for a full first page
  * @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list
  */
 export async function listPage<Row extends { id: string }, Item>(
@@ -122,7 +129,10 @@ interface Order {
   after: { key: Cursor['key']; id: string } | undefined
 }
 
-/** Selects the ID of rows and the key `shown`, in order. */
+/**
+ * Selects the ID and the key of rows, in order.
+ * @param shown the key as SQL
+ */
 function inOrder(
   db: Knex,
   filtered: Knex.QueryBuilder,
@@ -141,7 +151,11 @@ function inOrder(
 /** The key of rows whose sort key is null, in a page and its cursor: the last code point, which sorts after every key. */
 const ABSENT = '\u{10FFFF}'
 
-/** Selects rows with a key in the order of its index, and rows without a key by ID, at most `limit` of each. */
+/**
+ * Selects rows with a key in the order of its index, then rows without a key in the order of their IDs. If the first
+ * part has enough rows, the limit of the caller ends the query before the second part.
+ * @param limit the maximum number of rows of each part
+ */
 function inParts(
   db: Knex,
   filtered: Knex.QueryBuilder,
@@ -178,8 +192,10 @@ interface PagePlace {
 
 /**
  * Returns the start of the page that a cursor or an offset specifies.
- * @param list identifies the list in addition to its filters
- * @throws ApiError VALIDATION_ERROR for both, or for a cursor that is malformed or of another list
+ * @param list identifies the list in addition to its filters, for example by name and sort
+ * @param keyType the type of the keys in its cursors
+ * @throws ApiError VALIDATION_ERROR if both a cursor and an offset are given, or if the cursor is malformed or of
+ * another list
  */
 export function findPlace(
   { cursor: text, offset }: PageRequest,
@@ -194,9 +210,9 @@ export function findPlace(
 }
 
 /**
- * Returns the total of a list, without a count if the page is not full. Rows can change in between, so it is at least the
- * number of rows up to the end of the page.
- * @param page `found` is at most one more than `limit`
+ * Returns the total of a list. A page that is not full determines the total without a count. Rows can change between
+ * the page and the count, so the total is at least the number of rows up to the end of a full page.
+ * @param page `found` is the number of rows after `offset`, up to one more than `limit`
  */
 export async function totalOf(
   { limit, offset, found }: { limit: number; offset: number; found: number },

@@ -34,9 +34,10 @@ const MAX_WAIT_MS = 60_000
 const MIGRATION_LOCK = 7_277_437
 
 /**
- * Runs pending migrations in one transaction, so that servers that start together wait for each other and a kill leaves
- * nothing half done. Returns their names.
- * @throws SetupError if the database cannot be used or upgraded
+ * Migrates the database to the current schema and returns the names of the migrations that ran. Everything happens in
+ * one transaction, so that servers that start together wait for each other and a kill leaves nothing half done.
+ * @throws SetupError if the database does not meet the requirements, a copy into it is incomplete, or a development
+ * build created it
  */
 export async function migrate({ writer }: Database, known = migrations): Promise<string[]> {
   if (!isPostgres(writer)) await writer.raw(`PRAGMA busy_timeout = ${MAX_WAIT_MS}`)
@@ -65,7 +66,10 @@ async function migrateIn(tx: Knex, known: Migrations): Promise<string[]> {
   return pending
 }
 
-/** Returns the pending migrations. @throws SetupError if a development build created the database */
+/**
+ * Returns the names of the migrations that the database lacks.
+ * @throws SetupError if a development build created the database
+ */
 export async function pendingMigrations({ entry }: Database): Promise<string[]> {
   const isStarted = await entry.schema.hasTable('migrations')
   return isStarted ? listPending(entry, migrations) : Object.keys(migrations)

@@ -22,15 +22,19 @@ export function afterPlace(db: Knex): string {
     : '(position, id) > (cast(:position as integer), :id)'
 }
 
-/** Returns the condition that no running transaction can add a row at or before this position. */
+/**
+ * Returns the condition that no running transaction can still add a row at or before this position. It is always true
+ * on SQLite, whose writers take turns.
+ */
 export function isSettled(db: Knex, column: string): string {
   return isPostgres(db) ? `${column} < pg_snapshot_xmin(pg_current_snapshot())` : 'true'
 }
 
 /**
- * Returns the current range of positions, as SQL. Changes before `from` are committed, visible ones are before `to`, and
- * `seen` is the snapshot that shows which changes in between are visible (null on SQLite).
- * @param last a query for the last position on SQLite
+ * Returns the current range of change positions, as SQL. Changes before `from` are committed, and visible to every
+ * later read. Changes that are visible now are before `to`. Positions between `from` and `to` can belong to running
+ * transactions. `seen` is the snapshot that shows which of these changes are visible; null on SQLite.
+ * @param last a query for the last assigned position, for SQLite
  */
 export function positionsNow(db: Knex, last: string): { from: string; to: string; seen: string } {
   if (!isPostgres(db)) return { from: `1 + coalesce((${last}), 0)`, to: `1 + coalesce((${last}), 0)`, seen: 'null' }
@@ -56,8 +60,9 @@ export function positionOf(db: Knex, position: string | number): Knex.Raw {
 }
 
 /**
- * Adjusts positions after a restore into another PostgreSQL, which has not reached the transaction numbers of the dump. Its
- * events are moved before all others, in the order of their IDs, and doors download complete lists.
+ * Adjusts positions after a restore. On PostgreSQL, a dump that is restored into another server can contain transaction
+ * numbers that this server has not reached. Events with such numbers are moved before all others, in the order of their
+ * IDs. Lists of doors that ended at such a number are deleted, so that doors download complete lists.
  */
 export async function settleRestored(db: Knex): Promise<void> {
   if (!isPostgres(db)) return

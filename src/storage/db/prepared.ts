@@ -11,9 +11,10 @@ interface Statement {
 const statements = new Map<string, Statement>()
 
 /**
- * Runs a statement whose text never changes, which is planned once per connection. Use it only to find rows by key, because
- * the plan does not depend on the values.
- * @param build returns the statement, which refers to the values as `:name`
+ * Runs a statement whose text never changes. It is built once per database, and parsed and planned once per connection.
+ * Use it only for statements that find rows by key, because the plan does not depend on the values.
+ * @param values the values by name. The statement refers to each as `:name`
+ * @param build returns the statement: its text, or a query that takes all of its values from `named`
  */
 export function runPrepared<Row>(
   db: Knex,
@@ -25,7 +26,8 @@ export function runPrepared<Row>(
 }
 
 /**
- * Like `runPrepared`, without a result. In a transaction, sent with the next statement or the commit, which fail with it.
+ * Like `runPrepared`, for a statement without a result. In a transaction, the call does not wait: the statement is sent
+ * with the next statement or with the commit. If it fails, all later statements and the commit fail.
  */
 export async function runSilently(
   db: Knex,

@@ -1,6 +1,9 @@
 import type { Knex } from 'knex'
 
-/** Converts between a value and its stored form. The column has the name of the field in snake case. */
+/**
+ * A field of a record. It converts between the value and its stored form. Its column has the name of the field in snake
+ * case.
+ */
 export interface Field<Value, Stored> {
   read(stored: Stored): Value
   write(value: Value): Stored
@@ -16,7 +19,10 @@ type Fields = Record<string, AnyField>
 
 /** Converts records to rows and back. Each stored field is listed once, as a field of the mapping. */
 export interface Mapping<F extends Fields> {
-  /** Select these in prepared statements: PostgreSQL rejects one with `*` after a column was added. */
+  /**
+   * The names of the columns. Select these in prepared statements, because PostgreSQL rejects a prepared statement with
+   * `*` after a column was added.
+   */
   columns: string[]
   read(row: Row<F>): Values<F>
   /** Returns the columns of the given fields. Omits the columns of fields that are `undefined`. */

@@ -35,8 +35,9 @@ export abstract class Repository {
   }
 
   /**
-   * Restricts the project filter of a list to the scope. Returns an ID that no project has if none of the requested projects
-   * is in it, because an empty list would not restrict anything.
+   * Restricts the project filter of a list to the scope: the requested projects that are in scope, or the whole scope
+   * if none is requested. If none of the requested projects is in scope, returns an ID that no project has, because an
+   * empty list would not restrict anything.
    */
   protected narrow(asked: string[] | undefined): string[] | undefined {
     if (!this.scope) return asked

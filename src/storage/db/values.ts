@@ -43,7 +43,10 @@ export function quoteJson(db: Knex, text: string): string {
   return isPostgres(db) ? `to_json(${text})::text` : `json_quote(${text})`
 }
 
-/** Returns the values of a column of a subquery as a list, in its order, which `parseList` reads. */
+/**
+ * Returns an expression for the values of one column of a subquery, as a list in the order of the subquery. Read the
+ * value with `parseList`.
+ */
 export function listOf(db: Knex, column: string, query: string): string {
   return isPostgres(db)
     ? `array_to_json(array(${query}))`
@@ -69,8 +72,8 @@ export function noBytes(db: Knex): string {
 }
 
 /**
- * Returns the value of a column in JSON, with bytes in hexadecimal. A value of an unexpected type, which SQLite can store,
- * results from tampering, so it must differ from every valid value.
+ * Returns an expression for the value of a column in JSON, with bytes in hexadecimal. A SQLite column can contain a
+ * value of any type. A value of an unexpected type results from tampering, so it must differ from every valid value.
  */
 export function strictValue(db: Knex, column: string, isBytes: boolean): string {
   if (isPostgres(db)) return isBytes ? hexOfBytes(db, column) : column

@@ -5,7 +5,10 @@ import { Repository } from '../db/repository.ts'
 import type { PassRow } from '../passes/pass-row.ts'
 import { IN_ORDER, whereOfIdentities } from '../passes/registrations.ts'
 
-/** A position in the order of announced changes. With a pass ID, passes with the same tag and a greater ID follow. */
+/**
+ * A position in the order of announced changes. Several passes of a device can have the same tag: a position with a
+ * pass ID is followed by the passes with the same tag and a greater ID.
+ */
 export interface DevicePlace {
   tag: number
   passId?: string | undefined
@@ -32,8 +35,9 @@ interface ListedRow extends Pick<PassRow, 'id' | 'serial_number' | 'imported_ser
 }
 
 /**
- * The passes of devices, as the PassKit web service lists them, with those that moved to another holder since. Reads across
- * workspaces, because a device has passes of several ones, and its secret ID authenticates it.
+ * The passes of devices, as the PassKit web service lists them: registered passes, and passes that were registered when
+ * they moved to another holder. Reads across workspaces: a device has passes of several workspaces, and its secret ID
+ * authenticates it.
  */
 export class DeviceLists extends Repository {
   /** Returns the number of passes of a device in all workspaces, up to `max`. */
@@ -67,8 +71,8 @@ export class DeviceLists extends Repository {
   }
 
   /**
-   * Returns the next passes that were announced after a position, or all passes without one, by serial number. Includes
-   * passes that moved to another holder, as void.
+   * Returns the next passes of the device that were announced after a position, by serial number. Without a position,
+   * returns all passes, including unchanged ones. Includes the passes that moved to another holder, as void.
    */
   async listChanged(
     deviceId: string,

@@ -27,7 +27,10 @@ export interface DeviceLogFilter {
   passId?: string[] | undefined
 }
 
-/** Per pass; new messages replace the oldest. Low, because anyone who knows a serial number can write messages. */
+/**
+ * The maximum number of messages per pass. New messages replace the oldest. Low, because anyone who knows the serial
+ * number of a pass can write messages.
+ */
 export const MAX_LOGS_OF_PASS = 50
 
 /** The maximum number of messages per workspace. New messages replace the oldest. */
@@ -49,7 +52,10 @@ export class DeviceLogs extends Repository {
     await this.trim(() => this.ofWorkspace(workspaceId), MAX_LOGS_OF_WORKSPACE)
   }
 
-  /** Returns a page, newest first. @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list */
+  /**
+   * Returns a page of messages, newest first.
+   * @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list
+   */
   async list(
     workspaceId: string,
     { projectId, passId, ...page }: DeviceLogFilter & PageRequest,

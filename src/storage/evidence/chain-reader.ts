@@ -39,8 +39,8 @@ export class ChainReader extends Repository {
   }
 
   /**
-   * Returns the entries of the next blocks of a chain, each with the first sequence of its block.
-   * @param after a sequence
+   * Returns the entries of the next blocks of a chain, in order, each with the first sequence of its block.
+   * @param after the sequence after which blocks begin
    */
   async listEntries(
     { workspaceId, chain }: ChainKey,
@@ -89,7 +89,10 @@ export class ChainReader extends Repository {
     return lists.flatMap((list): string[] => JSON.parse(list))
   }
 
-  /** Counts the entries that are not in a block yet. `newCount` and `firstId` exclude the entries of `Chains.adopt`. */
+  /**
+   * Returns the number of entries that are not in a block yet, of one kind of chain or of all. `newCount` and `firstId`
+   * cover only the entries that were queued when they were written, not those that `Chains.adopt` queued.
+   */
   async findPending(chain?: ChainName): Promise<{ count: number; newCount: number; firstId: string | null }> {
     const length = `json_array_length(${asJson(this.db, 'entry_ids')})`
     const rows: { adopted: boolean | number; entries: number | string; first_id: string }[] = await this.db(

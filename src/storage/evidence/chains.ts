@@ -20,7 +20,10 @@ export interface ChainKey {
 /** Consecutive entries that one statement wrote and that are not chained yet. */
 export interface PendingEntries extends ChainKey {
   id: string
-  /** Whether `adopt` queued the entries, because they were written without their chain. */
+  /**
+   * Whether `adopt` queued the entries, because they are older than the chain or an older version of the program wrote
+   * them.
+   */
   isAdopted: boolean
   entryIds: string[]
 }
@@ -38,7 +41,10 @@ export const SALT_BYTES = 16
 
 /** The chains of digests over immutable entries (decisions/0022). */
 export class Chains extends Repository {
-  /** Queues entries that were just written as `chained`, in their transaction. Writes one row, to keep scans cheap. */
+  /**
+   * Adds entries that were just written as `chained` to the queue of their chain. Call it in the transaction that wrote
+   * them. Writes one row for all entries, to keep the cost per group of scans low.
+   */
   async insertPending(workspaceId: string | null, chain: ChainName, entryIds: string[]): Promise<void> {
     if (entryIds.length === 0) return
     await insertRows(this.db, 'chain_pending', [
@@ -53,8 +59,9 @@ export class Chains extends Repository {
   }
 
   /**
-   * Queues and marks the oldest entries that are not marked as chained, which were written without their chain. Skips rows
-   * that another server has locked. Returns the number of entries.
+   * Queues the oldest entries that are not marked as chained, and marks them. They are older than the chain, or an
+   * older version of the program wrote them. Skips rows that another server has locked.
+   * @returns the number of entries
    */
   async adopt(chain: ChainName, limit: number): Promise<number> {
     const { table, personal } = chainedTables[chain]
@@ -134,7 +141,10 @@ export class Chains extends Repository {
     return keys
   }
 
-  /** Deletes the expired blocks at the start of a chain, whose head is locked. Returns the last one, if any. */
+  /**
+   * Deletes the expired blocks at the start of a chain, and returns the last deleted block; `undefined` if none has
+   * expired. The caller must have locked the head.
+   */
   async deleteFirst(head: Head, before: Date, limit: number): Promise<Block | undefined> {
     const { workspaceId, chain, baseSequence } = head
     const blocks = await this.listBlocks({ workspaceId, chain }, baseSequence, limit)

@@ -5,8 +5,8 @@ import { runPrepared } from '../db/prepared.ts'
 import { asId, bytesOfHex, elementsOfJson, rowsAsJson, strictValue } from '../db/values.ts'
 
 /**
- * The columns that a chain covers, sorted by name as canonical JSON requires. Add each new column to one of the lists: null
- * does not change existing digests.
+ * The columns of a table that its chain covers, sorted by name as canonical JSON requires. If a migration adds a
+ * column, add it to one of the lists. A null column does not change existing digests.
  */
 interface ChainedTable {
   table: string
@@ -118,8 +118,8 @@ function fromHex(text: Value): Uint8Array | null {
 const SCANS_AT_ONCE = 1_000
 
 /**
- * Removes personal data from scans. The chain stays verifiable by the digest of the data (`commitment`), from which the data
- * cannot be guessed without the deleted salt (decisions/0022).
+ * Removes personal data from scans. The chain stays verifiable, because the digest of the data (`commitment`) remains.
+ * The data cannot be guessed from the digest, because the salt is deleted (decisions/0022).
  */
 export async function eraseScans(db: Knex, scans: () => Knex.QueryBuilder): Promise<void> {
   // Lock the scans, so that none is chained while its data is erased.

@@ -95,7 +95,10 @@ export class Backlog extends Repository {
     }))
   }
 
-  /** Makes failed jobs due as if never tried, and counts them. Quarantined ones return to quarantine at their next lapse. */
+  /**
+   * Makes failed jobs due as if they had never been tried, and returns their number. Quarantined jobs run one at a
+   * time, and their next lapse quarantines them again.
+   */
   async requeue(ids: string[], at: Date): Promise<number> {
     const lapses = this.db.raw(`case when ${isQuarantined} then ${MAX_JOB_LAPSES - 1} else lapses end`)
     return this.failed({ ids }).update({ failed_at: null, attempts: 0, lapses, run_at: at.getTime() })
@@ -105,7 +108,10 @@ export class Backlog extends Repository {
     return this.failed({ ids }).delete()
   }
 
-  /** Postpones due jobs for passes of an identity, so that other jobs run: at most 5,000 per priority, the oldest first. */
+  /**
+   * Postpones due jobs of a kind for passes of one identity, so that the jobs of other identities can run. Postpones at
+   * most 5,000 jobs per priority, the oldest first.
+   */
   holdBack(workspaceId: string, jobs: JobsOfIdentity, { at, until }: { at: Date; until: Date }): Promise<void> {
     return this.move(workspaceId, jobs, { after: 0, to: at.getTime(), runAt: until.getTime() })
   }

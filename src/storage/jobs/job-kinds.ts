@@ -19,7 +19,8 @@ export const regularQueues = [
 export type RegularQueue = (typeof regularQueues)[number]
 
 /**
- * Each priority has its own slots (server/jobs/queue-options.ts), so that jobs of one never delay or stop those of another.
+ * The priorities in a queue. Each one has its own slots (server/jobs/queue-options.ts), so that jobs of a lower
+ * priority never delay jobs of a higher one, and many jobs of a higher priority never stop jobs of a lower one.
  */
 const priorities = ['urgent', 'interactive', 'bulk'] as const
 /** `urgent` for a notification of one pass, `interactive` for another change of one pass, `bulk` for many at a time. */
@@ -48,7 +49,10 @@ interface KindQueue {
 const single = ['interactive'] as const
 const singleOrBulk = ['interactive', 'bulk'] as const
 
-/** Apple has a separate queue, because hundreds of devices are pushed at once, and other platforms need paced requests. */
+/**
+ * The kinds of jobs of each platform. Jobs of Apple use a separate queue, because hundreds of devices are pushed at
+ * once, while the other platforms need a paced request per pass.
+ */
 const platformKinds = Object.fromEntries(
   platforms.flatMap((platform): [PlatformKind, KindQueue][] => {
     const queue = platform === 'apple' ? 'pushes' : 'google'

@@ -57,8 +57,9 @@ export interface ClaimOptions {
 type Row = RowOf<typeof JOB>
 
 /**
- * The outbox: deferred work is a row that is written in the transaction of its cause. A claim, of jobs of one workspace,
- * sets `run_at` to the end of the lease, and `release` makes lapsed jobs due again.
+ * The outbox: deferred work is a row that is written in the transaction of its cause. A claim sets `run_at` to the end
+ * of the lease, and `release` makes lapsed jobs due again. All jobs of a claim belong to one workspace, so that
+ * workspaces take turns.
  */
 export class Jobs extends Repository {
   /** Queues jobs. Workers of this process wake up when the transaction commits. */
@@ -82,8 +83,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Queues jobs of one kind, except for subjects with a waiting job, which covers all earlier requests. The caller must lock
-   * the subjects, so that no concurrent call inserts a job.
+   * Queues jobs of one kind. Skips a job if a job of its kind and subject waits already, because one run covers all
+   * earlier requests. The caller must lock the subjects, so that two concurrent calls cannot both insert a job.
    */
   async insertOnce(jobs: NewJob[], at: Date): Promise<void> {
     if (jobs.length === 0) return
@@ -120,7 +121,10 @@ export class Jobs extends Repository {
     this.onDue(placeOf({ kind }))
   }
 
-  /** Queues a job for each notification of a broadcast whose pass is in the range. The subject is the notification. */
+  /**
+   * Queues a job for each notification of a broadcast whose pass ID is in the range. The notification is the subject of
+   * the job, and the job has the same ID.
+   */
   async insertFanOut(broadcastId: string, chunk: PassRange, correlationId: string | null, at: Date): Promise<void> {
     const place = placeOf({ kind: 'send-broadcast-notification' })
     const { queue, priority } = place
@@ -150,8 +154,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Claims up to `limit` due jobs of a workspace, the oldest first and one per kind and subject. If another server claims a
-   * job of the same subject, fails with an error that `isTaken` recognizes.
+   * Claims up to `limit` due jobs of one workspace until the lease ends, the oldest first and one per kind and subject.
+   * If another server concurrently claims a job of the same subject, fails with an error that `isTaken` recognizes.
    */
   async claim(
     queue: Queue,
@@ -181,7 +185,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Renews leases, except of locked rows, to avoid deadlocks. Returns the jobs that are locked (see `renewLocked`) or lost.
+   * Renews the leases of jobs from any number of claims. Skips rows that a transaction has locked, to avoid deadlocks.
+   * Returns the jobs that were not renewed, because they are locked (see `renewLocked`) or this worker lost them.
    */
   async renew(jobs: Job[], until: Date): Promise<Job[]> {
     const rows: { id: string }[] = await this.db('jobs')
@@ -192,7 +197,10 @@ export class Jobs extends Repository {
     return jobs.filter(({ id }) => !renewed.has(id))
   }
 
-  /** Renews the leases of a claim after a wait for locks: `renew` might never find the row of a long job unlocked. */
+  /**
+   * Renews the leases of jobs of one claim. Waits for transactions that lock them: a long job runs its transactions in
+   * close succession, so `renew` might never find its row unlocked.
+   */
   async renewLocked(jobs: Job[], until: Date): Promise<void> {
     await this.held(jobs).update({ run_at: until.getTime() })
   }
@@ -209,8 +217,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Locks a job between chunks. Returns false if this worker lost it. A committed chunk is progress, so it resets the
-   * lapses: a long job survives any number of crashes that it did not cause.
+   * Locks a job that works in chunks. Returns false if this worker no longer holds it. A committed chunk is progress,
+   * so it resets the number of lapses. A long job therefore survives any number of crashes that it did not cause.
    */
   async lockForChunk(job: Job): Promise<boolean> {
     const { id, claimToken } = job
@@ -255,8 +263,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Deletes waiting jobs whose subjects are deleted or done. Skips jobs that another transaction has locked because it
-   * relies on them (see `insertUnlessDue`).
+   * Deletes waiting jobs of a kind and subjects, for a caller that deletes the subjects or does the work itself. Skips
+   * jobs that another transaction has locked because it relies on them (see `insertUnlessDue`).
    */
   async deleteWaiting(kind: JobKind, ...subjects: string[]): Promise<void> {
     const values = { kind, subjects: bindIds(this.db, subjects) }
@@ -272,7 +280,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Rescues jobs whose lease ended, except locked ones. They are due again in the quarantine, unless they lapsed too often.
+   * Rescues jobs whose lease ended because their worker died, hangs, or lost its connection. Skips locked jobs. Rescued
+   * jobs are due again in the quarantine queue, except those that lapsed too often, which fail.
    */
   async release(at: Date): Promise<RescuedJob[]> {
     const isOver = `lapses + 1 >= ${MAX_JOB_LAPSES}`

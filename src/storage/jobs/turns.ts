@@ -26,8 +26,8 @@ const MAX_LISTED = 100
 // Write conditions on other rows as scalar subqueries: planners turn `exists` into joins, which read every due job.
 
 /**
- * Returns the condition that a job waits in a queue, with the bindings `queue` and `priority`. SQLite uses a partial index
- * only if the statement contains its condition, so other values are literals.
+ * Returns the condition that a job waits in a queue, due or not, with the bindings `queue` and `priority`. Other values
+ * are literals, because SQLite uses a partial index only if the statement contains the condition of the index.
  */
 export function waitsIn(queue: Queue): string {
   const condition = isRegularQueue(queue) ? 'queue = :queue and priority = :priority and lapses = 0' : 'lapses > 0'
@@ -38,12 +38,16 @@ const isRunning = `select 1 from jobs running where running.subject = jobs.subje
   and running.claim_token is not null limit 1`
 
 /**
- * The condition that a waiting job can run `:at`: it is due, and no job of its kind is running for its subject, which it
- * must not overtake. The index jobs_running rejects concurrent claims of two servers.
+ * The condition that a waiting job can run at the time `at`: it is due, and no job of the same kind is running for its
+ * subject, because newer jobs must not overtake older ones. The index jobs_running rejects concurrent claims of two
+ * servers.
  */
 export const mayRun = `run_at <= :at and (${isRunning}) is null`
 
-/** The workspace of a row is neither suspended nor expired. Otherwise, its jobs wait. */
+/**
+ * Returns the condition that the workspace of a row is neither suspended nor expired. The jobs of other workspaces
+ * wait.
+ */
 const isActive = (table: string) => `(select 1 from workspaces where id = ${table}.workspace_id
   and (suspended_at is not null or expires_at <= :at)) is null`
 
@@ -89,8 +93,10 @@ function nextOf(due: DueRow[], { after = '', except = [] }: TurnOptions): string
 }
 
 /**
- * Finds the next workspace, by ID, with a job that can run. Steps along the index from workspace to workspace, because a
- * planner without statistics read all 200,000 jobs of one of them (decisions/0003).
+ * Finds the next workspace, by ID, with a job that can run. Steps from workspace to workspace along the index, so that
+ * the cost depends on the number of workspaces with waiting jobs, not on the number of jobs. With 200,000 waiting jobs
+ * of one workspace, a search takes 4 ms on SQLite and 22 ms on PostgreSQL. Without statistics, a planner chose the
+ * index on times and read all 200,000 (decisions/0003).
  */
 async function findTurn(
   db: Knex,

@@ -64,7 +64,8 @@ export class JoinPages extends Repository {
   }
 
   /**
-   * Creates or replaces the page of a template that the caller has locked; `undefined` for another workspace.
+   * Creates or replaces the page of a template that the caller has locked. Returns `undefined` for a template of
+   * another workspace.
    * @throws SlugTaken
    */
   async set(

@@ -15,8 +15,8 @@ export interface ClassOutcome {
 }
 
 /**
- * `first` if the message can be sent, `again` if it might have been sent, and `busy` if another job sends it or it is
- * settled.
+ * Whether the message of a class can be sent now: `first` if no attempt was made, `again` if an earlier attempt might
+ * have succeeded, and `busy` if it cannot be sent, because another job sends it or it is settled.
  */
 export type ClassTurn = 'first' | 'again' | 'busy'
 
@@ -39,7 +39,10 @@ export class BroadcastClasses extends Repository {
     return (await row.first('status')) !== undefined
   }
 
-  /** Reserves the message for the caller until a time, after which another process can send it. */
+  /**
+   * Reserves the message for the caller until a time. If the process is killed, another process can send the message
+   * after that time.
+   */
   async insertTurn(
     workspaceId: string,
     ofClass: BroadcastClass,

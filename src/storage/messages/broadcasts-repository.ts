@@ -137,8 +137,8 @@ export class Broadcasts extends Repository {
   }
 
   /**
-   * Creates a notification for each pass of the chunk that was issued at the start of the broadcast and matches its filter,
-   * saves the progress, and returns the number. The caller has locked the broadcast.
+   * Creates a notification for each pass of the chunk that was issued when the broadcast started and matches its
+   * filter, saves the progress, and returns the number of notifications. The caller has locked the broadcast.
    */
   async fanOut(workspaceId: string, broadcast: StoredBroadcast, chunk: PassRange, at: Date): Promise<number> {
     const { id, projectId, filter, platforms, startedAt } = broadcast
@@ -261,7 +261,10 @@ export interface Forecast {
 export interface ClassForecast {
   /** The number of messages, for each identity. */
   messages: number[]
-  /** The installed passes of these classes that are not issued, but receive the message, too. */
+  /**
+   * The number of passes of the project that are installed in these classes and are not issued, but receive the
+   * message, too.
+   */
   others: number
 }
 
@@ -292,7 +295,10 @@ async function forecastBroadcast(
   }
 }
 
-/** Implements `exceedsCap`: counts the passes with three sends that share a 24-hour window with a send at this time. */
+/**
+ * Implements `exceedsCap` in SQL: counts the passes with three sends that would share a 24-hour window with a send at
+ * this time.
+ */
 function crowded(db: Knex, passes: Knex.QueryBuilder, at: Date): Knex.QueryBuilder {
   const t = at.getTime()
   const triples = passes

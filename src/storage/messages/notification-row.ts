@@ -85,7 +85,10 @@ export interface NewMessage {
   idempotencyKey: string | null
 }
 
-/** Inserts a message with the columns of its kind. Returns false if a unique index finds its idempotency key in use. */
+/**
+ * Inserts a message with the additional columns of its kind. Returns false if its idempotency key is in use, including
+ * by a concurrent request, which the unique index detects.
+ */
 export async function insertMessage(
   db: Knex,
   workspaceId: string,

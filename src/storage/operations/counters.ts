@@ -203,7 +203,10 @@ const RECOUNT_LOCK = 7_277_439
 
 /** The counters that triggers maintain, with a check and a repair. */
 export class Counts extends Repository {
-  /** Compares every counter with its rows, in one statement each, so that writers are not blocked. */
+  /**
+   * Compares every counter with its rows. Reads a counter and its rows in one statement, so that it need not block
+   * writers.
+   */
   async listDifferences(): Promise<CountDifference[]> {
     return (await this.compare()).map((row) => ({
       workspaceId: row.workspace_id,

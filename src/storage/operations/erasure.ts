@@ -59,9 +59,9 @@ export class Erasure extends Repository {
   }
 
   /**
-   * Erases the data of a pass that the caller has locked with its notifications, and voids.
-   * @param scanCodeDigest kept, so that the random code is still recognized as void. Other codes are deleted, because they
-   * can derive from personal data
+   * Erases the data of a pass. The caller has locked its notifications and the pass, and voids the pass.
+   * @param scanCodeDigest the digest of the random scan code, which is kept so that the code is still recognized as
+   * void. Other codes are deleted, because they can derive from personal data
    */
   async erase(workspaceId: string, passId: string, scanCodeDigest: Uint8Array, at: Date): Promise<void> {
     await whileSearchForgets(this.db, () => this.erasePass(workspaceId, passId, at))
@@ -102,7 +102,10 @@ export class Erasure extends Repository {
     await this.ofPass('join_identities', workspaceId, passId).delete()
   }
 
-  /** Deletes the counters of gates that erasures left at zero. Call it in a transaction after the erasure. */
+  /**
+   * Deletes the counters of gates that are zero because erasures removed the gate from all of its scans. Call it in a
+   * separate transaction after the erasure.
+   */
   async forgetGates(workspaceId: string): Promise<void> {
     const key = KEY.join(', ')
     const ofGates = `workspace_id = :workspaceId and counter = 'scans-by-gate' and "key" <> ''`
@@ -193,11 +196,16 @@ export interface Deleted {
 }
 
 /**
- * Deletes rows by age, oldest first, a few per transaction. IDs ascend with the time, so old rows are a range of the primary
- * key. Each statement continues after the previous one, and need not visit all retained rows again. Skips locked rows.
+ * Deletes rows by age, oldest first, a few per transaction. IDs ascend with the time, so old rows are a range of the
+ * primary key. Each statement continues after the last row of the previous one. Starting over would visit all retained
+ * rows again and, on PostgreSQL, all rows deleted since the last vacuum. Rows that another server has locked are
+ * skipped.
  */
 export class Retention extends Repository {
-  /** Deletes completed deliveries that have not changed since `before`, with their attempts. */
+  /**
+   * Deletes completed deliveries that have not changed since `before`, with their attempts. Keeps pending deliveries
+   * regardless of their age.
+   */
   async deleteDeliveries(before: Date, limit: number, after?: string): Promise<Deleted> {
     const old = this.older('webhook_deliveries', before, after)
       .whereNot('status', 'PENDING')
@@ -218,8 +226,8 @@ export class Retention extends Repository {
   }
 
   /**
-   * Deletes the registrations of passes that were erased before a time, and returns their passes. Choose a time after which
-   * phones could download the erased pass.
+   * Deletes the registrations of passes that were erased before a time. Returns the passes and workspaces of the
+   * registrations. Choose a time after which phones had the opportunity to download the erased pass.
    */
   async deleteErasedRegistrations(
     before: Date,
@@ -306,8 +314,8 @@ export async function overwriteDeleted({ dialect, writer }: Database): Promise<v
 const MERGED_PAGES = 500
 
 /**
- * Merges SQLite's search index, a few pages per transaction. Until then, it contains previous labels. Secure deletion would
- * prevent that, but a change would take five times as long.
+ * Merges all segments of SQLite's search index, a few pages per transaction. Until then, the index contains previous
+ * labels. Secure deletion on every change would prevent that, but a change would take five times as long.
  */
 export async function mergeSearchIndex({ dialect, writer }: Database): Promise<void> {
   if (dialect !== 'sqlite') return
@@ -326,8 +334,8 @@ async function totalChanges(writer: Database['writer']): Promise<number> {
 }
 
 /**
- * Empties the write-ahead log, which contains earlier pages. Returns false if other connections were reading, so that SQLite
- * does this later.
+ * Writes all changes to the database file and empties the write-ahead log, which contains earlier versions of pages.
+ * Returns false if other connections were reading. In that case, SQLite does this during a later checkpoint.
  */
 export async function flushDeleted({ dialect, writer }: Database): Promise<boolean> {
   if (dialect !== 'sqlite') return true

@@ -39,8 +39,8 @@ const MOST_ROWS = 1_000
 /** The hourly figures of projects. Triggers count most of them (decisions/0005). */
 export class Figures extends Repository {
   /**
-   * Returns the sums of each figure between two hours, per bucket.
-   * @param buckets their first hours, the first at or before `from`
+   * Returns the sums of each figure of a project between two hours, per bucket of hours.
+   * @param buckets the first hour of each bucket, ascending. The first bucket begins at or before `from`
    */
   async sums(
     workspaceId: string,
@@ -88,7 +88,10 @@ export class Figures extends Repository {
     await insertRows(this.db, 'figures', rows, merge)
   }
 
-  /** Packs figures of one project from hours before `before`. Returns false if there are none. Skips concurrent figures. */
+  /**
+   * Packs figures of one project from hours before `before`. Returns false if there are none. Figures that are added
+   * concurrently are left for a later call.
+   */
   async pack(before: number): Promise<boolean> {
     const oldest = await this.db('figures').where('hour', '<', before).orderBy('hour').first()
     if (!oldest) return false
@@ -125,7 +128,8 @@ export class Figures extends Repository {
   }
 
   /**
-   * Corrects scan figures from the ledger and returns the differences. The sources of other figures are not kept as long.
+   * Corrects the scan figures of a project from its ledger and returns the differences. Other figures cannot be
+   * recounted, because their sources are not kept as long.
    */
   async recountScans(workspaceId: string, projectId: string): Promise<FigureDifference[]> {
     // Take turns, because two concurrent runs would add the difference twice.
@@ -206,8 +210,8 @@ function blockOf(hour: number): number {
 const FORM = 1
 
 /**
- * Encodes the figures of a block: the length of each name, the name, and the numbers of all hours as variable-length
- * integers. Deflated, it has two thirds of the size of JSON.
+ * Encodes the figures of a block: for each figure, the length of its name, the name, and the numbers of all hours as
+ * variable-length integers. The deflated result is two thirds of the size of deflated JSON.
  */
 export function pack(figures: Figure[], block: number): Buffer {
   const byName = new Map<string, number[]>()
@@ -238,7 +242,10 @@ export function unpack(packed: Uint8Array, block: number): Figure[] {
   return figures
 }
 
-/** Calls `counterOf` for each figure, and its result for each hour. Builds no list: a year has 100,000 numbers. */
+/**
+ * Calls `counterOf` for each figure of a block, and the returned function for each hour with a value. Builds no list,
+ * because a year has 100,000 numbers.
+ */
 function readBlock(
   packed: Uint8Array,
   block: number,
@@ -331,7 +338,10 @@ function scanSource(): FigureSource {
   }
 }
 
-/** Returns the SQL for the reasonCode of a scan, which can be a decision of a device. */
+/**
+ * Returns the SQL for the reasonCode of a scan, which a device can have decided
+ * (core/rules/redemption/scan-decision.ts).
+ */
 const reasonCodeOf = (
   row: string,
 ) => `coalesce(${row}.reason_code, case ${row}.reason when 'already_used' then 'already_scanned'

@@ -42,7 +42,10 @@ interface Row {
   completed_at: number | null
 }
 
-/** The held passes that `take` reads: more than MOST, because most might already be announced. */
+/**
+ * The maximum number of held passes that `take` reads. It is higher than MOST, because most of the passes might already
+ * be announced.
+ */
 const CHUNK = 5_000
 
 /** The maximum number of passes that `take` returns, regardless of the time since the last call. */
@@ -107,7 +110,8 @@ export class Moves extends Repository {
   }
 
   /**
-   * Returns the next passes to push at the pace of the move, with raised wallet versions; none while another process does.
+   * Raises the wallet versions of the next passes to push, at the pace of the move, and returns these passes. Returns
+   * none while another process does this.
    */
   async take(workspaceId: string, at: Date): Promise<string[]> {
     const now = at.getTime()
@@ -136,7 +140,10 @@ export class Moves extends Repository {
     return ids
   }
 
-  /** Raises wallet versions. Objects of messaged platforms do not contain the address, so they remain up to date. */
+  /**
+   * Raises the wallet version of passes. Objects of messaged platforms do not contain the address, so those that are up
+   * to date remain up to date.
+   */
   private async bump(workspaceId: string, moveId: string, passIds: string[], at: Date): Promise<void> {
     if (passIds.length === 0) return
     const rows: { id: string; wallet_version: number }[] = await lockPasses(this.db, workspaceId)
@@ -167,7 +174,10 @@ export class Moves extends Repository {
     )
   }
 
-  /** Returns the newest held pass of each identity and template, to check whether another server has imported it. */
+  /**
+   * Returns up to `limit` passes, the newest held pass of each identity and template. With them, the caller checks
+   * whether another server has imported the passes of the workspace.
+   */
   async listSamples(workspaceId: string, limit: number): Promise<string[]> {
     const held = this.db({ held: 'held_passes' })
       .join('passes', 'passes.id', 'held.pass_id')
@@ -184,8 +194,8 @@ export class Moves extends Repository {
   }
 
   /**
-   * Returns the progress of a move. Every package that was downloaded since its start contains the new address, even if the
-   * pass was not announced. Phones that removed the pass are not counted.
+   * Returns the progress of a move. Every package that was downloaded since its start contains the new address, even if
+   * the pass was not announced yet. Phones that removed the pass or left this server are not counted.
    */
   async findProgress(
     workspaceId: string,

@@ -58,7 +58,10 @@ export interface MoveUnderWay {
 /** The maximum number of rejections to count. Counting a million rows would delay a scrape. */
 const MAX_COUNTED = 10_000
 
-/** The milliseconds for which a door counts as online. Doors make a request every few seconds. */
+/**
+ * The time, in milliseconds, for which a door counts as online after its last request. Doors make a request every few
+ * seconds.
+ */
 const ONLINE_MS = 300_000
 
 /** A template version that Google rejects, entirely or in one of its classes, with Google's message. */
@@ -96,7 +99,10 @@ export class Overviews extends Repository {
     return { at, queues: states, discarded, quarantined, webhooks, deliveries, usage, doors, rejected }
   }
 
-  /** Returns the template versions that a platform rejects, entirely or in a class, the latest rejection first. */
+  /**
+   * Returns the template versions that a platform rejects, entirely or in a class of some passes, the latest rejection
+   * first.
+   */
   async listRejectedVersions(limit: number): Promise<RejectedVersion[]> {
     const member = this.db('passes').whereRaw('passes.google_class_id = google_classes.id').limit(1).select('id')
     const rows = await this.db('rejections')
@@ -230,8 +236,9 @@ export async function assertReadable({ reader }: Database): Promise<void> {
 const POOLER_ROUNDS = 5
 
 /**
- * Returns the mode of a pooler, if there is one. In session mode, each connection has its own server process. In transaction
- * mode, the process changes or is shared. In statement mode, transactions are not allowed.
+ * Returns the mode of the pooler in front of PostgreSQL; `undefined` without one. In session mode, each connection has
+ * its own server process. In transaction mode, the process changes, or two connections have the same process. In
+ * statement mode, transactions are not allowed.
  */
 export async function findPoolMode({
   dialect,
@@ -262,13 +269,19 @@ async function allowsTransactions(db: Knex): Promise<boolean> {
   }
 }
 
-/** Larger than a page of SQLite, so that its row needs a new page: in a full file, existing pages can have space. */
+/**
+ * A text that is larger than a page of SQLite, so that its row needs a new page. Existing pages can have space even if
+ * no new page can be written.
+ */
 const PROBE = 'x'.repeat(8_192)
 
 /** The lock timeout in milliseconds, shorter than that of requests, so that `/readyz` fails first. */
 const LOCK_TIMEOUT_MS = 2_000
 
-/** Commits a row that is inserted and deleted. On PostgreSQL, takes the locks of writers, to detect a locked table. */
+/**
+ * Inserts a row, deletes it, and commits, so that nothing remains. On PostgreSQL, takes the locks that writers take, to
+ * detect a table that another session has locked.
+ */
 export async function assertWritable({ dialect, writer }: Connections & { dialect: Dialect }): Promise<void> {
   await writer.transaction(async (tx) => {
     if (dialect === 'postgres') {
@@ -289,8 +302,9 @@ export async function findDamage({ dialect, reader }: Database): Promise<string[
 }
 
 /**
- * Returns the seconds by which this clock is ahead of PostgreSQL's, reduced by the uncertainty of half a round trip;
- * `undefined` for SQLite. No other query asks a database for the time.
+ * Returns how many seconds this machine's clock is ahead of PostgreSQL's; negative if behind. The difference is reduced
+ * by half of the round trip, because the time at which PostgreSQL read its clock is uncertain. `undefined` for SQLite.
+ * No other query asks a database for the time.
  */
 export async function findClockSkew(
   { dialect, reader }: Pick<Connections, 'reader'> & { dialect: Dialect },

@@ -7,8 +7,8 @@ import type { StoredScan } from '../scans/scan-row.ts'
 import type { DueDelivery } from '../webhooks/delivery-row.ts'
 
 /**
- * `put_off` is a snooze, `gave_up` a discard, and `lapsed` an expired lease, after which a `quarantined` job does not run
- * again.
+ * The outcome of a job run. `put_off` is a snooze, and `gave_up` a discard. If the lease expired, the outcome is
+ * `lapsed`, or `quarantined` if the job does not run again.
  */
 export type JobOutcome = 'done' | 'retried' | 'put_off' | 'gave_up' | 'lapsed' | 'quarantined'
 
@@ -16,7 +16,10 @@ export type JobOutcome = 'done' | 'retried' | 'put_off' | 'gave_up' | 'lapsed' |
 export type StoreEvent =
   | { what: 'runs'; kind: JobKind; outcome: JobOutcome; count: number }
   | { what: 'event'; type: EventType; workspaceId: string }
-  /** Deliveries are due now: `made`, which the transaction created. If undefined, read them. */
+  /**
+   * Deliveries to this endpoint are due now. `made` has the deliveries that the transaction created. If it is
+   * undefined, read them.
+   */
   | { what: 'deliveries'; webhookId: string; made: DueDelivery[] | undefined }
   | ({ what: 'scan' } & Pick<StoredScan, 'result' | 'reason' | 'verified'>)
   | { what: 'notification'; platform: Platform; status: StoredNotification['apple']['status'] }

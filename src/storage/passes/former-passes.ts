@@ -125,8 +125,8 @@ export class FormerPasses extends Repository {
   }
 
   /**
-   * Registers a phone that still has the former copy, for example from a backup, so that a push announces its end. Returns
-   * whether the phone is new. The caller has locked the pass.
+   * Registers a phone that still has the former copy, for example from a backup, so that a push announces the end of
+   * the copy to it. Returns whether the phone is new. The caller has locked the pass.
    */
   async register(workspaceId: string, copyId: string, deviceId: string, pushToken: string): Promise<boolean> {
     const announced = await this.db('former_passes')
@@ -148,7 +148,10 @@ export class FormerPasses extends Repository {
     await this.registrations(workspaceId, copyId).where({ device_id: deviceId }).delete()
   }
 
-  /** Gives the next update tag to copies whose end was not announced. The tag counter stays locked. */
+  /**
+   * Gives the next update tag to copies whose end was not announced yet. The tag counter stays locked until the
+   * transaction ends.
+   */
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
     const waiting = () =>
       this.db('former_passes').where({ workspace_id: workspaceId, update_tag: 0 }).whereIn('pass_id', passIds)

@@ -26,7 +26,10 @@ export interface NewClass extends ClassClaim {
   templateVersionId: string
 }
 
-/** The classes of versions with a `google.classKey`. Lock the passes that join a class, then the class, then change it. */
+/**
+ * The classes of template versions with a `google.classKey`. Lock a class before you change it. Lock the passes that
+ * join a class before you lock the class.
+ */
 export class GoogleClasses extends Repository {
   /** Returns classes by ID. Omits unknown ones. */
   async list(workspaceId: string, ids: string[]): Promise<StoredClass[]> {
@@ -41,7 +44,8 @@ export class GoogleClasses extends Repository {
   }
 
   /**
-   * Locks and returns the classes of distinct keys. Creates missing ones; existing ones without passes get the given values.
+   * Returns the classes of distinct keys and locks them until the transaction ends. Creates missing ones with the given
+   * values. An existing class without passes also gets the values.
    */
   async claim(workspaceId: string, classes: NewClass[], at: Date): Promise<StoredClass[]> {
     // Use a consistent order, so that two batches with the same keys never deadlock.
@@ -82,7 +86,10 @@ export class GoogleClasses extends Repository {
     await this.one(workspaceId, id).update(change)
   }
 
-  /** Records the version that was sent, even after a newer one: concurrent sends can arrive in any order. */
+  /**
+   * Records the version that was sent to Google, even if a newer one is recorded: concurrent sends can arrive in any
+   * order, so Google might have the older version.
+   */
   async setSent(workspaceId: string, id: string, version: number): Promise<void> {
     await this.one(workspaceId, id).update({ sent_version: version })
   }
@@ -102,7 +109,10 @@ export class GoogleClasses extends Repository {
     return new Set(await this.db('google_classes').whereIn('id', ids).whereExists(member.select('id')).pluck('id'))
   }
 
-  /** Returns the issuer that all passes of a class share, null for that of the server; `undefined` without passes. */
+  /**
+   * Returns the issuer that all passes of a class share; null for the issuer of the server, and `undefined` if the
+   * class has no passes.
+   */
   async findIssuer(workspaceId: string, id: string): Promise<Pick<IdentityIds, 'googleIdentityId'> | undefined> {
     const ofClass = this.db('passes').where({ workspace_id: workspaceId, google_class_id: id })
     const row: { google_identity_id: string | null } | undefined = await ofClass.first('google_identity_id')

@@ -31,7 +31,10 @@ const OBJECT = mapping({
   objectSuffix: text,
   /** The walletVersion that was last sent to Google. */
   sentVersion: number,
-  /** The digest of the sent content; null if unknown, and the mark of a send while it is in progress. */
+  /**
+   * The digest of the content that was last sent; null if the content is unknown. While a send is in progress, the mark
+   * of the send.
+   */
   sentDigest: optionalText,
   sentAt: time,
   /** Null if the pass is not in any Google Wallet. */
@@ -69,7 +72,10 @@ export class GoogleObjects extends Repository {
     return rows.map(toObject)
   }
 
-  /** Returns objects by externalPassId, only of this identity: Google does not link objects of different issuers. */
+  /**
+   * Returns existing objects by the externalPassId of their pass. Omits passes of another identity, because Google does
+   * not link objects of different issuers.
+   */
   async listLinkable(
     workspaceId: string,
     externalPassIds: string[],
@@ -186,7 +192,10 @@ export class GoogleObjects extends Repository {
     return before !== undefined
   }
 
-  /** Records that Google has a version if the sent content is equal and no send is in progress. Returns whether it is. */
+  /**
+   * Records that Google already has a version, if the last sent content is equal and no send is in progress. Returns
+   * whether it recorded the version.
+   */
   async setEqual(
     workspaceId: string,
     passId: string,
@@ -268,7 +277,10 @@ export class GoogleObjects extends Repository {
     await this.called(objectSuffix, identityIds).whereNull('activated_at').update({ activated_at: at.getTime() })
   }
 
-  /** Selects the object that a callback names, of the identities of the issuer that its signature covers. */
+  /**
+   * Selects the object that a callback names. Google's signature covers a single issuer, so only objects of the
+   * identities of this issuer match.
+   */
   private called(objectSuffix: string, identityIds: (string | null)[]) {
     return this.db('google_objects')
       .where({ object_suffix: objectSuffix })

@@ -173,7 +173,10 @@ export function holding(db: Knex, platforms?: Platform[]): Knex.QueryBuilder {
   return rows.limit(1)
 }
 
-/** Adds the condition that a wallet of a platform lacks the newest version, or that none does, as `/wallets` reports. */
+/**
+ * Adds the condition that a wallet of one of the platforms lacks the newest version, or that none of them lacks it.
+ * Agrees with the response of `/wallets`.
+ */
 export function whereStale(
   db: Knex,
   where: Knex.QueryBuilder,

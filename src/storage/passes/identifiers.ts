@@ -159,7 +159,10 @@ export async function listInactive(
   return rows.map(({ n }) => identifiers[n]!)
 }
 
-/** Stale codes per pass, which doors download. Older codes are unknown; the previous one is always kept (decisions/0003). */
+/**
+ * The maximum number of stale codes per pass, which doors download. Older codes are rejected as unknown. The previous
+ * code is always kept (decisions/0003).
+ */
 export const MAX_STALE = 100
 
 /** The maximum number of codes of a pass that one change deletes. */

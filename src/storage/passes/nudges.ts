@@ -130,7 +130,8 @@ export class Nudges extends Repository {
 }
 
 /**
- * Marks devices without a push since `pushedBefore` as not pushed, so that the next job pushes them. Returns their passes.
+ * Marks the devices whose last push was at or before `pushedBefore` as not pushed, so that the next job of their passes
+ * pushes them again. Returns the pass of each marked device.
  */
 export async function forgetPushes(
   db: Knex,

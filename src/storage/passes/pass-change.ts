@@ -9,7 +9,10 @@ export function withVersionBump(db: Knex, change: object, at: Date) {
   return { ...change, version: db.raw('version + 1'), updated_at: at.getTime() }
 }
 
-/** Also raises `wallet_version`, which orders what phones show, and `modified_at`, in strictly increasing whole seconds. */
+/**
+ * Like `withVersionBump`, but also increments `wallet_version`, which orders the versions that phones show, and
+ * `modified_at`, which consists of whole seconds and strictly increases.
+ */
 export function withWalletVersionBump(db: Knex, change: object, at: Date) {
   return {
     ...withVersionBump(db, change, at),
@@ -42,7 +45,10 @@ export function bumpedCounters(pass: StoredPass, { isShown }: { isShown: boolean
   return { ...bumped, walletVersion: walletVersion + 1, modifiedAt: new Date(modified) }
 }
 
-/** Selects passes and locks them until the transaction ends, in a consistent order, which prevents deadlocks. */
+/**
+ * Selects passes of a workspace and locks them until the transaction ends. Use it to change several passes at once: the
+ * consistent order prevents deadlocks.
+ */
 export function lockPasses(db: Knex, workspaceId: string) {
   return db('passes').where({ workspace_id: workspaceId }).orderBy('id').forUpdate()
 }
@@ -61,7 +67,10 @@ export function endedSpan(db: Knex, at: Date) {
 const ENDED_UNTIL = `case when issued_at is not null and (issued_until is null or issued_until > :at) then :at
   else issued_until end`
 
-/** Returns the columns for another expiry, with which an expired pass can become valid, or a valid one expire. */
+/**
+ * Returns the columns for a pass whose expiry changes. The change can make an expired pass valid, or a valid pass
+ * expired.
+ */
 export function movedSpan(db: Knex, expiresAt: Date | null, at: Date) {
   const values = { until: expiresAt?.getTime() ?? null, at: at.getTime() }
   const columns = Object.entries(movedSpanTo('cast(:until as bigint)'))
@@ -93,7 +102,10 @@ const UPGRADED = {
   expiry_date: 'text',
 } as const
 
-/** Writes a new revision of locked passes and returns their IDs. An upgrade does not change labels and variables. */
+/**
+ * Writes a new revision of locked passes in one statement, and returns the IDs of the written ones. An upgrade does not
+ * change labels and variables.
+ */
 export async function writeUpgrades(
   db: Knex,
   workspaceId: string,

@@ -30,7 +30,10 @@ const PASS = mapping({
   workspaceId: text,
   externalPassId: text,
   label: text,
-  /** An ISSUED pass past expiresAt is visible as EXPIRED, and a QUEUED pass whose job a worker holds as ISSUING. */
+  /**
+   * Differs from the visible status: an ISSUED pass past expiresAt is visible as EXPIRED, and a QUEUED pass whose job a
+   * worker holds as ISSUING.
+   */
   status: plain<PassStatus>(),
   version: number,
   revision: number,

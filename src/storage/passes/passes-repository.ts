@@ -79,7 +79,10 @@ export class Passes extends Repository {
     return rows.map(toPass)
   }
 
-  /** Returns and locks the versions of a pass. The lock is shared, so that many phones can register concurrently. */
+  /**
+   * Returns the wallet version and the copy ID of a pass, and prevents changes to them until the transaction ends. The
+   * lock is shared, so that any number of phones can register concurrently.
+   */
   async lockShown(workspaceId: string, id: string): Promise<Pick<StoredPass, 'walletVersion' | 'copyId'> | undefined> {
     const row = await this.row(workspaceId, id).select('wallet_version', 'serial_number').forShare().first()
     return row && { walletVersion: row.wallet_version, copyId: row.serial_number ?? id }
@@ -121,7 +124,10 @@ export class Passes extends Repository {
     return listPasses(this.db, workspaceId, { ...request, projectId: this.narrow(request.projectId) }, at)
   }
 
-  /** Inserts QUEUED passes and returns the IDs of new ones. Skips passes whose externalPassId is in use. */
+  /**
+   * Inserts QUEUED passes with their index rows and returns the IDs of new ones. Skips passes whose externalPassId is
+   * in use, including by a concurrent request.
+   */
   async insert(workspaceId: string, passes: NewPass[], at: Date): Promise<Set<string>> {
     if (passes.length === 0) return new Set()
     const rows = await insertRows<{ id: string }>(

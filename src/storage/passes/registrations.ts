@@ -55,7 +55,10 @@ export class Registrations extends Repository {
     return false
   }
 
-  /** Marks a device that lacks a version as not pushed, even during a push of the version. Returns whether it lacks it. */
+  /**
+   * Marks a device as not pushed if it has not downloaded a version, even if a push for this version is in progress.
+   * Returns whether the device lacks the version.
+   */
   async forgetPush(workspaceId: string, passId: string, deviceId: string, version: number): Promise<boolean> {
     const behind = this.one(workspaceId, passId, deviceId).where('fetched_version', '<', version)
     // Store a different value, so that `setPushed` detects the change, and a lower one, because the hourly figures
@@ -121,7 +124,10 @@ export class Registrations extends Repository {
       .select({ walletVersion: 'wallet_version', appleIdentityId: 'apple_identity_id' })
   }
 
-  /** Records a download by the device that lacks the version and last listed its changed passes: requests name no device. */
+  /**
+   * Records a download. The request does not identify the device, so it is attributed to the device that lacks the
+   * version and last listed its changed passes.
+   */
   async setFetched(workspaceId: string, passId: string, version: number, at: Date): Promise<void> {
     const candidate = this.db('apple_registrations')
       .where({ workspace_id: workspaceId, pass_id: passId })
@@ -139,7 +145,10 @@ export class Registrations extends Repository {
     return (await fetched.first('device_id')) !== undefined
   }
 
-  /** Records accepted pushes, except if the device was pushed, or marked for another push, since the read. */
+  /**
+   * Records accepted pushes. Skips devices that were pushed for a newer version, or marked for another push, after
+   * `pushedVersion` was read.
+   */
   async setPushed(workspaceId: string, pushes: (PushedRegistration & { version: number })[], at: Date): Promise<void> {
     const newer = pushes.filter(({ pushedVersion, version }) => pushedVersion < version)
     if (newer.length === 0) return
@@ -167,7 +176,10 @@ export class Registrations extends Repository {
     }
   }
 
-  /** Removes and returns registrations with invalid tokens, for passes of an identity. Keeps those with a newer token. */
+  /**
+   * Removes and returns registrations whose token Apple reported as invalid for the passes of an identity. Keeps
+   * registrations with a newer token.
+   */
   async deleteByTokens(pushTokens: string[], identityId: string | null): Promise<DroppedRegistration[]> {
     if (pushTokens.length === 0) return []
     const theirs = isOneOf(this.db, 'push_token', pushTokens, 'text')

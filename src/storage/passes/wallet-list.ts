@@ -60,7 +60,10 @@ export interface WalletCounts {
   late: number
 }
 
-/** The wallets that hold passes, newest passes first. Passes without a wallet are not read. */
+/**
+ * The wallets that hold passes, sorted by pass, newest first. Reads only passes that a wallet holds, so that other
+ * passes cost nothing.
+ */
 export class Wallets extends Repository {
   private readonly passesAtOnce: number
 
@@ -95,7 +98,10 @@ export class Wallets extends Repository {
     return { rows: shown.map(WALLET.read), total, limit, offset, nextCursor, hasMore }
   }
 
-  /** Counts devices by state, once per pass. An outdated one is late if its pass changed at or before `changedBefore`. */
+  /**
+   * Counts devices by state, once for each of their passes. An outdated device is late if its pass changed at or before
+   * `changedBefore`.
+   */
   async counts(workspaceId: string, projectId: string[] | undefined, changedBefore: Date): Promise<WalletCounts> {
     const [apple] = this.arms(workspaceId, { projectId, platform: ['apple'] })
     const count = (condition: string) => `coalesce(sum(case when ${condition} then 1 else 0 end), 0)`
@@ -124,7 +130,10 @@ export class Wallets extends Repository {
     return total
   }
 
-  /** Reads in parts: one statement over a million passes would exceed the time limit of requests. */
+  /**
+   * Reads wallets in statements of limited size, because a single statement over a million passes would exceed the time
+   * limit of requests.
+   */
   private async inParts(
     workspaceId: string,
     read: (part: (wallets: Knex.QueryBuilder) => Knex.QueryBuilder) => Promise<void>,
@@ -165,7 +174,10 @@ export class Wallets extends Repository {
     return rows.map((row) => ({ passId: row.pass_id, deviceId: row.device_id! }))
   }
 
-  /** Marks devices without a push since `pushedBefore` as not pushed. Returns their number and their passes. */
+  /**
+   * Marks the devices whose last push was at or before `pushedBefore` as not pushed. Returns their number and their
+   * passes, without duplicates.
+   */
   async forgetPushes(
     workspaceId: string,
     devices: DeviceOfPass[],
@@ -193,7 +205,10 @@ export class Wallets extends Repository {
       })
   }
 
-  /** Like `readPage`, in parts as `inParts`: the next outdated wallet can be a million passes away. */
+  /**
+   * Like `readPage`, but with statements of limited size, as in `inParts`: if few wallets are outdated, the next
+   * outdated wallet can be a million passes away.
+   */
   private async findPage(workspaceId: string, arms: Arm[], page: Place): Promise<Row[]> {
     const wanted = page.limit + page.skipped
     const rows: Row[] = []

@@ -186,7 +186,10 @@ export class AcceptedScans extends Repository {
     )
   }
 
-  /** Returns where, or by which device, passes were accepted at given times, according to the ledger. */
+  /**
+   * Returns the gate, lane, and location, or the device, at which passes were accepted at given times, according to the
+   * ledger.
+   */
   async listPlaces(workspaceId: string, uses: PlaceOfUse[]): Promise<(string | undefined)[]> {
     if (uses.length === 0) return []
     const lookup = {

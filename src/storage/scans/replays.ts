@@ -60,7 +60,10 @@ export class Replays extends Repository {
     return rows.map(({ id, expires_at }) => ({ id, expiresAt: toDate(expires_at) }))
   }
 
-  /** Returns up to `limit` entries: the next by scan time for one pass, in undefined order for several. */
+  /**
+   * Returns up to `limit` entries of passes. For one pass, these are the next entries by scan time. For several passes,
+   * their order is undefined.
+   */
   async listEntries(
     workspaceId: string,
     passIds: string[],

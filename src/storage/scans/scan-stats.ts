@@ -87,7 +87,10 @@ export class ScanStats extends Repository {
     return new Map([...figures].sort(([a], [b]) => (b === null || (a !== null && a < b) ? -1 : 1)))
   }
 
-  /** Returns up to `limit` gates, most scans first. Only scans of a window or a context are counted along an index. */
+  /**
+   * Returns the statistics of up to `limit` gates, most scans first. They are read from counters. With a window or a
+   * context, the scans are counted along an index instead.
+   */
   async countsByGate(workspaceId: string, request: ScanStatsRequest, limit: number): Promise<GateFigures[]> {
     const filters = await withoutNeedlessBounds(this.db, workspaceId, this.narrowed(request))
     const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = filters
@@ -218,7 +221,10 @@ async function readSums(counted: Knex.QueryBuilder): Promise<ScanSum[]> {
   })
 }
 
-/** Counts with one aggregate per result, along a covering index. To group by result, the database would sort all rows. */
+/**
+ * Counts scans with one aggregate per result, in the order of a covering index that starts with the project. To group
+ * by result instead, the database would sort all rows.
+ */
 async function countRows(db: Knex, workspaceId: string, request: ScanStatsRequest): Promise<ScanSum[]> {
   const scans = narrowed(db('scans').where('scans.workspace_id', workspaceId), 'scans', request)
   const figures = RESULTS.flatMap((result) => [
@@ -318,7 +324,10 @@ function whereContext(query: Knex.QueryBuilder, column: string, request: ScanSta
   return query
 }
 
-/** Adds the condition that a column is within a bound, which the database compares in its text order. */
+/**
+ * Adds the condition that a column is within one of the bounds. The database compares, because only it knows its text
+ * order.
+ */
 function whereAnyBound(
   query: Knex.QueryBuilder,
   column: string,

@@ -11,7 +11,10 @@ import { sumScans } from './scan-stats.ts'
 
 /** The ledger of all attempts and reversals. The database rejects changes and deletions of its rows. */
 export class Scans extends Repository {
-  /** Inserts scans and returns the IDs of new ones. Skips scans whose externalRef is in use. */
+  /**
+   * Inserts scans and returns the IDs of new ones. Skips scans whose externalRef is in use, including by a concurrent
+   * request.
+   */
   async insert(workspaceId: string, scans: StoredScan[]): Promise<Set<string>> {
     // Use a consistent order, so that two batches with the same externalRefs never deadlock.
     const rows = scans.toSorted(byExternalRef).map((scan) => ({

@@ -79,7 +79,10 @@ const SCANS_PER_PASS = 100_000
 
 /** Passes in the form that scanners download, ordered by ID. */
 export class SnapshotEntries extends Repository {
-  /** Returns the passes that changed between two snapshots, in their current state, at the cost of these changes only. */
+  /**
+   * Returns the passes that changed between two snapshots, in their current state. The cost depends only on the number
+   * of changes.
+   */
   async listChanges(
     workspaceId: string,
     request: ChangesRequest & { after?: ChangePlace | undefined; limit: number },

@@ -17,7 +17,10 @@ const SNAPSHOT = mapping({
   /** Like `changedFrom`, for scan events. */
   scannedFrom: position,
   scannedTo: position,
-  /** The pg_snapshot with the visible transactions between `changedFrom` and `changedTo`; null on SQLite. */
+  /**
+   * On PostgreSQL, the pg_snapshot that shows which transactions between `changedFrom` and `changedTo` were visible;
+   * null on SQLite.
+   */
   seen: optionalText,
 })
 type SnapshotRow = RowOf<typeof SNAPSHOT>
@@ -56,7 +59,10 @@ interface ChangeRow {
 
 /** Snapshots that were returned, and the changes since them. */
 export class Snapshots extends Repository {
-  /** Begins a snapshot. Every change is in the data that is read after it, or in the changes since the snapshot. */
+  /**
+   * Begins a snapshot. Every change is in the data that is read for the snapshot afterwards, or in the changes since
+   * the snapshot.
+   */
   async insert(
     workspaceId: string,
     { id, projectId, madeAt }: Pick<StoredSnapshot, 'id' | 'projectId' | 'madeAt'>,
@@ -92,7 +98,10 @@ export class Snapshots extends Repository {
     return (await this.renamedTemplates(workspaceId, snapshot).first('id'))?.id
   }
 
-  /** Whether pages can be returned again, because they contain no erased pass and no previous name of a template. */
+  /**
+   * Whether pages that were read since a snapshot began can be returned again, because they contain no pass that was
+   * erased in the meantime and no previous name of a template.
+   */
   async mayRepeat(workspaceId: string, list: StoredSnapshot): Promise<boolean> {
     const erased = this.db('passes')
       .where({ workspace_id: workspaceId })
@@ -170,7 +179,10 @@ const sources: Record<ChangeSource, (db: Knex, request: SourceRequest) => Knex.Q
     })
   },
 
-  /** Finds passes that a server with a fast clock created before the earlier snapshot, whose IDs are after its time. */
+  /**
+   * Finds passes that a server whose clock was ahead created before the earlier snapshot. That snapshot excluded them,
+   * because their IDs are after its time.
+   */
   ahead(db, { since, place, ofProject }) {
     const query = ofProject(db('passes'), 'passes')
       .where('passes.id', '>=', idBound(since.madeAt.getTime() + 1))

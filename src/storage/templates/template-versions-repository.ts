@@ -150,7 +150,10 @@ export class TemplateVersions extends Repository {
     return (await this.rendering(workspaceId).whereIn('template_versions.id', ids)).map(toPublished)
   }
 
-  /** Returns the IDs of the published versions before a version, by number. Passes can have been rendered with any. */
+  /**
+   * Returns the IDs of the published versions before a version, ordered by number. Passes can have been rendered with
+   * any of them.
+   */
   listPublishedBefore(workspaceId: string, templateId: string, version: number): Promise<string[]> {
     return this.db('template_versions')
       .where({ workspace_id: workspaceId, template_id: templateId, stage: 'published' })
@@ -167,7 +170,10 @@ export class TemplateVersions extends Repository {
     return new Map(rows.map(({ id, overrides }) => [id, overrides === null ? {} : JSON.parse(overrides)]))
   }
 
-  /** Returns the distinct languages of the published versions of a project's templates, and of its passes' templates. */
+  /**
+   * Returns the distinct languages of the published versions of a project's templates and of its passes' templates.
+   * Omits versions without languages.
+   */
   async listLanguagesOfProject(workspaceId: string, projectId: string): Promise<Languages[]> {
     const templates = await countsOf(this.db, workspaceId, 'passes')
       .where({ project_id: projectId })

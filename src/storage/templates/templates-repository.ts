@@ -48,7 +48,10 @@ const SPEC: ListSpec = {
   },
 }
 
-/** The templates. Deleted ones remain as rows for their passes, but no finder returns them. */
+/**
+ * The templates of workspaces. Deleted templates remain as rows, because passes still use them, but no finder returns
+ * them.
+ */
 export class Templates extends Repository {
   /** @throws KeyTaken */
   async insert(workspaceId: string, fields: TemplateFields, at: Date): Promise<StoredTemplate> {
@@ -85,7 +88,10 @@ export class Templates extends Repository {
     return listPage(this.db, query, SPEC, request, toTemplate)
   }
 
-  /** Returns `undefined` if the template does not exist. @throws KeyTaken */
+  /**
+   * Updates a template. Returns `undefined` if it does not exist.
+   * @throws KeyTaken
+   */
   async update(
     workspaceId: string,
     id: string,

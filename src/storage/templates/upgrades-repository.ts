@@ -149,7 +149,10 @@ export class Upgrades extends Repository {
     return groupBy(rows, ({ upgradeId }) => upgradeId)
   }
 
-  /** Returns the pending upgrade of a template, except dry runs, and whether the caller can access it. */
+  /**
+   * Returns the ID of the pending upgrade of a template, and whether the caller can access the upgrade. Ignores dry
+   * runs.
+   */
   async findRunning(workspaceId: string, templateId: string): Promise<{ id: string; isVisible: boolean } | undefined> {
     const running = { template_id: templateId, status: 'PENDING', dry_run: false }
     const row: { id: string } | undefined = await this.all(workspaceId).where(running).first('id')

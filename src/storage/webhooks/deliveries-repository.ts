@@ -185,7 +185,10 @@ export class Deliveries extends Repository {
     return (await this.pending(workspaceId, webhookId).where('generation', '<', before).first('id')) !== undefined
   }
 
-  /** Ends up to `limit` pending deliveries of older generations. Skips locked rows, which might be redelivered. */
+  /**
+   * Ends up to `limit` pending deliveries of older generations. Skips rows that another transaction has locked, because
+   * it might redeliver them.
+   */
   async end(
     workspaceId: string,
     webhookId: string,
@@ -282,7 +285,10 @@ function writeProgressOfUnchanged(
 const TABLE = 'webhook_deliveries'
 const CHANGED: Columns = { ...TYPES, updated_at: 'bigint' }
 
-/** A redelivery, an attempt, and a cancellation each change at least one of these columns. */
+/**
+ * The columns that must be unchanged since they were read. A redelivery, an attempt, and a cancellation each change at
+ * least one of them.
+ */
 const READ: Columns = { status: 'text', due_at: 'bigint', is_redelivery: 'boolean', attempt_count: 'integer' }
 
 function changeOf(progress: DeliveryProgress, at: Date): Row {

@@ -20,7 +20,10 @@ interface LoggedRow extends Place {
   created_at: number
 }
 
-/** The events in the order of their commits, on any number of servers (decisions/0012). */
+/**
+ * The events of a workspace in an order that clients can follow. An event that is committed later is placed after all
+ * events that were read, on any number of servers (decisions/0012).
+ */
 export class EventLog extends Repository {
   /** Returns the place of an event; `undefined` if it is unknown or not in the stream. */
   findPlace(workspaceId: string, id: string): Promise<Place | undefined> {

@@ -80,7 +80,10 @@ export class Events extends Repository {
   /** The subscriptions by workspace, read once per transaction. */
   private readonly subscriptions = new Map<string, Promise<Subscriptions>>()
 
-  /** Reads the subscriptions. Call it concurrently with another query, to save a round trip before `insert`. */
+  /**
+   * Reads the subscriptions in a transaction that will write events. Call it concurrently with another query to save a
+   * round trip.
+   */
   async expect(workspaceId: string): Promise<void> {
     await this.findSubscriptions(workspaceId)
   }
@@ -96,7 +99,9 @@ export class Events extends Repository {
     else await this.handOver(workspaceId, wanted, correlationId, at)
   }
 
-  /** Creates the deliveries without pending events, if there are at most as many deliveries as events. */
+  /**
+   * Creates the deliveries immediately, without pending events. Used if there are at most as many deliveries as events.
+   */
   private async deliver(
     workspaceId: string,
     pairs: Pair<WrittenEvent>[],

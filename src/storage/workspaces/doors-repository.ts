@@ -99,7 +99,10 @@ export class Doors extends Repository {
     return id
   }
 
-  /** Revokes an invitation, whose row stays for claims. Returns false if there was none to revoke. */
+  /**
+   * Revokes an invitation. Keeps its row, so that a claim can report that the invitation has ended. Returns false if
+   * there was no invitation to revoke.
+   */
   async endInvitation(workspaceId: string, id: string): Promise<boolean> {
     const query = this.db('door_invitations').where({ workspace_id: workspaceId, id }).where('uses_left', '<>', ENDED)
     return (await this.inScope(query, 'project_id').update({ uses_left: ENDED })) > 0
@@ -194,7 +197,10 @@ export class Doors extends Repository {
     return found.length > 0
   }
 
-  /** Revokes all doors of a project. Deletes invitations first, which waits for concurrent claims. */
+  /**
+   * Revokes all doors of a project. Deletes the invitations first, which waits for concurrent claims, so that the doors
+   * of these claims are revoked, too.
+   */
   async endProject(workspaceId: string, projectId: string, at: Date): Promise<void> {
     await this.db('door_invitations').where({ workspace_id: workspaceId, project_id: projectId }).delete()
     const ids = this.ofWorkspace(workspaceId).where({ project_id: projectId }).select('id')

@@ -144,7 +144,10 @@ export class Identities extends Repository {
     return rows.map(IDENTITY.read)
   }
 
-  /** Returns the granted identities. If the workspace can no longer issue passes under one, it is `retired`. */
+  /**
+   * Returns a page of the identities that are granted to a workspace. If the workspace can no longer issue passes under
+   * an identity, its status is `retired`.
+   */
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredIdentity>> {
     const granted = joinGrants(this.db('identities'), workspaceId)
     const select = (query: Knex.QueryBuilder) => joinGrants(query, workspaceId).select(GRANTED)

@@ -73,9 +73,15 @@ export interface UsageOverview {
   near: number
 }
 
-/** The usage of workspaces. Triggers count resources that can be numerous (decisions/0005). */
+/**
+ * The usage of workspaces. Triggers count resources that can be numerous (decisions/0005). Other resources are counted
+ * along an index.
+ */
 export class Usage extends Repository {
-  /** Makes transactions that check and raise the usage of a workspace take turns until they end. */
+  /**
+   * Makes transactions that check the usage of a workspace take turns until they end. Call it before you check a limit
+   * and write rows.
+   */
   async lock(workspaceId: string): Promise<void> {
     // Use this weaker lock, because it allows inserts of rows that refer to the workspace.
     await lockRows(this.db, () => this.db('workspaces').where({ id: workspaceId }).forNoKeyUpdate().select('id'))

@@ -89,7 +89,10 @@ export class Projects extends Repository {
     return row && PROJECT.read(row)
   }
 
-  /** Deletes a project and detaches its templates. The job `detach-project` detaches its passes. */
+  /**
+   * Deletes a project and detaches its templates. The job `detach-project` detaches its passes. Returns false if the
+   * project does not exist.
+   */
   async delete(workspaceId: string, id: string): Promise<boolean> {
     if (!(await this.findForUpdate(workspaceId, id))) return false
     await this.db('templates').where({ workspace_id: workspaceId, project_id: id }).update({ project_id: null })

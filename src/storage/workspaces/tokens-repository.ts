@@ -51,7 +51,10 @@ type Row = RowOf<typeof TOKEN>
 
 export interface TokenWithWorkspace extends StoredToken {
   workspace: CallerWorkspace
-  /** The place and last report of the door with the token, and whether the door made a request; null for other tokens. */
+  /**
+   * The gate, zone, direction, and last report of the door that has the token, and whether the door has made a request;
+   * null for other tokens.
+   */
   door: (DoorReport & DoorPlace & { isSeen: boolean }) | null
   /** The person whose session acts like a token; absent for tokens. */
   person?: { subject: string }
@@ -88,7 +91,10 @@ export class Tokens extends Repository {
     return findTogether(this.db, digest)
   }
 
-  /** Returns and locks a token; `undefined` for that of a door, which is claimed again instead of rotated. */
+  /**
+   * Returns a token and locks it until the transaction ends; `undefined` for the token of a door, which is claimed
+   * again instead of rotated.
+   */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredToken | undefined> {
     const query = this.exceptDoors().where({ workspace_id: workspaceId, id })
     const row: Row | undefined = await query.forUpdate().first()

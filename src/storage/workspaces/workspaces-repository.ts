@@ -63,7 +63,10 @@ export class Workspaces extends Repository {
     return (await this.db('workspaces').first('id')) === undefined
   }
 
-  /** Suspends a workspace, or resumes it if `at` is null. `closesLinks` also rejects its hosted links. */
+  /**
+   * Suspends a workspace, or resumes it if `at` is null.
+   * @param options.closesLinks whether hosted links of its passes are rejected until it resumes
+   */
   async setSuspended(id: string, at: Date | null, { closesLinks = false } = {}): Promise<void> {
     const suspendedAt = at?.getTime() ?? null
     await this.db('workspaces')

@@ -243,7 +243,10 @@ const AROUND_SQL = `, placed as (
     used.scan_id as use_id, used.scanned_at as use_at, used.scan_context_key as use_key, used.debited_window as use_window
   from found ${joined('previous')} ${joined('next')} left join accepted_scans used on used.scan_id = entry_use_id`
 
-/** The next zone of a pass, by ID, in one step in the index. */
+/**
+ * Returns the SQL for the next zone of a pass, in order of ID. It takes one step in the index instead of reading all
+ * movements.
+ */
 const nextZone = (of: string, condition = '') => `(select m.zone_id from zone_movements m
   where m.workspace_id = ${of}.workspace_id and m.pass_id = ${of}.pass_id ${condition} order by m.zone_id limit 1)`
 

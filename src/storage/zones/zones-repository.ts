@@ -97,7 +97,11 @@ export class Zones extends Repository {
     return this.scope ? zones.filter(({ projectId }) => this.scope!.includes(projectId)) : zones
   }
 
-  /** Locks zones with these behaviors, `deny` before `warn` and by ID, so that transactions never deadlock. */
+  /**
+   * Locks the zones that have one of the behaviors until the transaction ends. Zones with `deny` are locked before
+   * zones with `warn`, and zones with the same behavior in the order of their IDs, so that two transactions never
+   * deadlock.
+   */
   async lock(workspaceId: string, ids: string[], behaviors: WhenFull[]): Promise<void> {
     const values = { workspaceId, ids: bindIds(this.db, ids), behaviors: bindIds(this.db, behaviors) }
     await runPrepared(this.db, 'lock-zones', values, () => {

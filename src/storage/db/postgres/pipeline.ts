@@ -33,7 +33,10 @@ export type Settings = Record<string, string | number>
 
 /** The members of a pg connection that statements use. */
 export interface PostgresConnection {
-  /** Set behind a pooler: the settings to send with each transaction, instead of once with the connection. */
+  /**
+   * The settings to send with each transaction if the connection leads to a pooler. Without a pooler, they are applied
+   * once to the connection.
+   */
   transactionSettings?: Settings
   /** The ID of the server process, as PostgreSQL or the pooler reported it. */
   processID: number | null

@@ -19,8 +19,9 @@ export interface PostgresOptions {
 }
 
 /**
- * Creates a client that keeps no state on a connection behind a pooler, gives lost connections an error code (pg does not),
- * and discards unusable connections.
+ * Creates a client that keeps no state on a server connection behind a pooler, gives an error code to connections that
+ * could not be made or were lost (pg does not), and discards unusable connections instead of returning them to the
+ * pool.
  */
 export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptions = {}): typeof Knex.Client {
   const { Client } = knexParts('postgres')
@@ -61,8 +62,9 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
 }
 
 /**
- * Whether the connection leads directly to PostgreSQL, and applies the settings if so. A pooler reports its own process IDs.
- * It shares server processes, so settings would leak and prepared statements could be missing.
+ * Whether the connection leads directly to PostgreSQL. If so, applies the settings to it. A pooler is recognized
+ * because it reports its own process IDs to clients. Behind a pooler, clients share server processes, so a setting
+ * would leak to other clients, and the process of the next transaction might lack a prepared statement.
  */
 async function isDirect(connection: PostgresConnection, settings: Settings): Promise<boolean> {
   const { rows } = await connection.query(`${setConfig(settings)} where pg_backend_pid() = ${connection.processID}`)
@@ -76,7 +78,10 @@ export async function isPooled(db: Knex): Promise<boolean> {
   return connection.transactionSettings !== undefined
 }
 
-/** Sends a statement with its settings in one round trip, which is an implicit transaction. */
+/**
+ * Sends a statement outside a transaction together with its settings. They share a round trip, and so run in one
+ * implicit transaction.
+ */
 function sendAsTransaction(connection: PostgresConnection, settings: Settings, query: Sent): Promise<Sent> {
   return new Promise((resolve, reject) => {
     const ignore = () => undefined
@@ -98,8 +103,9 @@ interface Outbox {
 const outboxes = new WeakMap<PostgresConnection, Outbox>()
 
 /**
- * Creates the client for requests and jobs. Statements of a transaction that start in the same turn of the event loop share
- * a round trip, and statements without a result are sent with the next one.
+ * Creates the client for requests and jobs, whose transactions take as few round trips as possible. Statements of a
+ * transaction that are started in the same turn of the event loop are sent together. Statements without a result, such
+ * as BEGIN, are sent with the next statement.
  * @param transactionLimitMs the time limit of a statement inside a transaction, including its wait for locks
  */
 export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Client {
@@ -153,7 +159,10 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
   } as never
 }
 
-/** Sends the statement with those of the same turn of the event loop, and with the silent statements before it. */
+/**
+ * Sends the statement with all others of the same turn of the event loop, and with the silent statements before it. A
+ * silent statement only waits to be sent with the next statement.
+ */
 async function sendLater(connection: PostgresConnection, outbox: Outbox, query: Sent): Promise<Sent> {
   if (query.options?.isSilent) {
     const reject = (error: unknown) => {
@@ -181,8 +190,9 @@ const BEGIN = silently('begin', 'BEGIN')
 const COMMIT = { sql: 'COMMIT', bindings: [], options: { name: 'commit' } }
 
 /**
- * Disables sequential scans for requests, which find rows by key: until the next autoanalyze, the plan of a small table
- * would scan the grown table for each row.
+ * Returns the settings of transactions of requests, with sequential scans disabled, because requests find rows by key.
+ * A plan that was made while a table was small would scan the grown table for each row until the next autoanalyze, up
+ * to a minute later.
  */
 const limitsOf = (transactionLimitMs: number): Settings => ({
   statement_timeout: transactionLimitMs,
@@ -197,7 +207,10 @@ function setConfig(settings: Settings, isLocal = false): string {
   return `select ${Object.entries(settings).map(([name, value]) => `set_config('${name}', ${literal(value)}, ${isLocal})`)}`
 }
 
-/** The server shuts down, ended an idle transaction, or became read-only in a failover. */
+/**
+ * Codes of errors after which a connection is unusable: the server shuts down, ended an idle transaction, or became
+ * read-only in a failover.
+ */
 const USELESS = /^(57P..|25P03|25006)$/
 
 function lostConnection(error: unknown): Error {

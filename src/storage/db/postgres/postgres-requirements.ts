@@ -19,7 +19,10 @@ interface Facts {
   can_install: boolean | null
 }
 
-/** Checks that this user can migrate and write a PostgreSQL database. @throws SetupError for the first unmet requirement */
+/**
+ * Checks that a PostgreSQL database can be migrated and written by this user. Does nothing for SQLite.
+ * @throws SetupError for the first requirement that is not met
+ */
 export async function requireUsable(db: Knex): Promise<void> {
   if (!isPostgres(db)) return
   const [facts] = rowsOf<Facts>(db, await db.raw(FACTS))

@@ -14,7 +14,10 @@ interface PostgresAddress {
   settings: Settings
 }
 
-/** The settings that an address can contain. A pooler rejects them as startup parameters, so they are sent later. */
+/**
+ * The settings that the query of an address can contain. They are sent in a statement, because a pooler rejects them as
+ * startup parameters.
+ */
 const SETTINGS = ['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout']
 
 const ENCODE =

@@ -250,9 +250,10 @@ const CHECKPOINT_MS = 1_000
 const MAX_WAL_PAGES = 16_000
 
 /**
- * Copies the write-ahead log into the database periodically. SQLite itself does this in a commit, which then takes 100 ms.
- * If writers are always active, a checkpoint never completes and the log grows, so the last pages of a long log are copied
- * in a turn at the writer.
+ * Copies the write-ahead log into the database periodically. By default, SQLite does this in the commit that makes the
+ * log 1,000 pages long, and that commit then takes 100 ms instead of a few. If writers are active all the time, a
+ * checkpoint never completes, so SQLite never restarts the log from its beginning. If the log is long, its last pages
+ * are therefore copied in a turn at the writer.
  */
 export function keepCheckpointing(db: Knex, writer: Knex) {
   // Ignore errors, because the next write fails with the same error and reports it.
@@ -283,8 +284,10 @@ export function keepCheckpointing(db: Knex, writer: Knex) {
   }
 }
 
-/** Marks a damaged database, so that nothing is written. A start checks the whole file only if it is marked. */
-
+/**
+ * The suffix of the marker file next to a damaged SQLite database. While it exists, nothing is written. A start checks
+ * the database only if the marker exists, because the check reads the whole file.
+ */
 export const DAMAGE_SUFFIX = '-damaged'
 
 /** Creates the marker of a damaged database, so that a restarted server knows about the damage. */
@@ -299,7 +302,10 @@ export function noteDamage(file: string): void {
   }
 }
 
-/** Checks a database that is marked as damaged. Returns the fault, or removes the mark if the database is intact. */
+/**
+ * Checks a database if it is marked as damaged, and removes the marker if the database is intact.
+ * @returns the fault; `undefined` if the database is intact or was not marked
+ */
 export async function clearDamage(
   file: string,
   findFault: (file: string) => Promise<string | undefined>,

@@ -16,8 +16,9 @@ export function sizeOf(file: string): Promise<number> {
 }
 
 /**
- * Writes a compact, consistent copy of a database in use to an empty file. VACUUM INTO blocks no other process, whereas the
- * backup API of SQLite restarts with each write of another process and might never finish.
+ * Writes a consistent copy of a database that is in use. The target must be an empty file. VACUUM INTO reads in a
+ * single transaction, which blocks no other process. SQLite's backup API copies page by page and restarts whenever
+ * another process writes, so it might never finish under load. The copy is compact and contains no deleted data.
  */
 export function copyInto(file: string, target: string): Promise<void> {
   return withFile(file, async (db) => {
@@ -25,7 +26,10 @@ export function copyInto(file: string, target: string): Promise<void> {
   })
 }
 
-/** Returns why a file is not a usable database, as a phrase that follows its name; `undefined` if it is one. */
+/**
+ * Returns why a file is not a usable database of this program, as a phrase that follows its name; `undefined` if it is
+ * one.
+ */
 export async function findFault(file: string): Promise<string | undefined> {
   try {
     return await withFile(file, async (db) => {
@@ -50,7 +54,10 @@ async function isOurs(db: Knex): Promise<boolean> {
   return (await db.schema.hasColumn('migrations', 'name')) && (await db('migrations').first('name')) !== undefined
 }
 
-/** Closes the log of a database, so that its file can be moved. Returns false if another process has it open. */
+/**
+ * Closes the write-ahead log of a database, so that the database is a single file that can be moved.
+ * @returns false if another process has it open
+ */
 export async function settle(file: string): Promise<boolean> {
   try {
     return await withFile(file, async (db) => {
@@ -80,7 +87,10 @@ export async function holdsData(file: string): Promise<boolean> {
   }
 }
 
-/** Skips update tags after a restore. Phones remember their last tag, so new ones must exceed those since the backup. */
+/**
+ * Skips a range of update tags after a restore. Phones remember the last tag that they received, so new tags must be
+ * higher than all that were assigned between the backup and the restore.
+ */
 export async function skipWalletTags(file: string): Promise<void> {
   const database = openDatabase(`sqlite:${file}`)
   try {
@@ -96,7 +106,10 @@ const SKIPPED_TAGS = 1_000_000_000
 /** The suffixes of the files that SQLite and the server keep next to a database. */
 export const LOG_SUFFIXES = ['-wal', '-shm', '-journal', DAMAGE_SUFFIX]
 
-/** Moves the logs of a crashed process, because SQLite would apply them to a restored file with the same name. */
+/**
+ * Moves the log files that a crashed process left next to a database. SQLite would apply them to a restored file with
+ * the same name.
+ */
 export function moveLogs(file: string, aside: string): void {
   for (const suffix of LOG_SUFFIXES) {
     if (existsSync(`${file}${suffix}`)) renameSync(`${file}${suffix}`, `${aside}${suffix}`)

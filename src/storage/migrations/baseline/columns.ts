@@ -57,9 +57,9 @@ export const QUEUE_VACUUM =
   'autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_limit = 2000'
 
 /**
- * Indexes the beginning of a text that fits into a cursor: an expression on PostgreSQL, a virtual column
- * `<column>_beginning` on SQLite, which can start a page only in an index of columns.
- * @param where the condition of the indexed rows, if any
+ * Indexes the beginning of a text, up to the length that a cursor can hold. The index uses an expression on PostgreSQL
+ * and a virtual column `<column>_beginning` on SQLite, which can start a page at a row only in an index of columns.
+ * @param where the condition of the rows in the index; all rows by default
  */
 export async function addSortedPrefix(db: Knex, table: string, column: string, where?: string): Promise<void> {
   const isWhole = `octet_length(${column}) <= ${MAX_KEY_BYTES}`

@@ -5,8 +5,9 @@ import { type FigureSource, figureSources } from '../../operations/figures-repos
 import { columnTypes, setStorage } from './columns.ts'
 
 /**
- * Creates the counters and their triggers. On PostgreSQL, a count is the sum of slots, one for each concurrent transaction,
- * so that transactions do not wait for each other. A slot can be negative.
+ * Creates the counters and the triggers that maintain them. On PostgreSQL, each transaction counts in a separate slot,
+ * so that no transaction waits for the counts of another. A count is the sum of its slots, so a single slot can be
+ * negative.
  */
 export async function createCounters(db: Knex): Promise<void> {
   const { uuid, sortedText, ofCounts } = columnTypes(db)
@@ -48,8 +49,8 @@ const merge = (latest: string) => `on conflict (${KEY.join(', ')}, slot)
   do update set n = counts.n + excluded.n, last_at = ${latest}`
 
 /**
- * The condition that a row counts. With `distinctIn`, only if the pass has no other row, of another statement, with its
- * values.
+ * Returns the condition that a row counts. If the counter has `distinctIn`, a row counts only if the pass has no other
+ * row with the same values, except for rows of the same statement.
  */
 function conditionOfChange(counter: Counter, row: string, isOther: string): string {
   const { table, distinctIn } = counter
@@ -119,7 +120,10 @@ async function countOnSqlite(db: Knex, added: Counter[]): Promise<void> {
   }
 }
 
-/** Creates the hourly figures of projects, counted in slots by triggers. Past hours are packed (decisions/0005). */
+/**
+ * Creates the hourly figures of projects and the triggers that count them, in slots like the counters. Past hours are
+ * packed into one row per project and four weeks (decisions/0005).
+ */
 export async function createFigures(db: Knex): Promise<void> {
   const { uuid, sortedText, bytes, ofCounts } = columnTypes(db)
   await db.raw(`create table figures (
@@ -193,7 +197,10 @@ const ADD_USAGE = `insert into workspace_usage (workspace_id, shard, passes, sto
 const MERGE_USAGE = `on conflict (workspace_id, shard) do update set passes = workspace_usage.passes + excluded.passes,
   stored_bytes = workspace_usage.stored_bytes + excluded.stored_bytes`
 
-/** Creates the usage of workspaces. On PostgreSQL, each connection counts in its own row (decisions/0005). */
+/**
+ * Creates the usage of workspaces, maintained by triggers. On PostgreSQL each connection counts in its own row
+ * (decisions/0005).
+ */
 export async function createUsage(db: Knex): Promise<void> {
   await db.schema.createTable('workspace_usage', (table) => {
     table.uuid('workspace_id').notNullable()

@@ -234,8 +234,8 @@ const TABLE = 10_000_000
 const WORKSPACE = 1_000_000
 
 /**
- * By index, in the format of SQLite: the number of rows, and the average number of rows with the same values up to each
- * column.
+ * The statistics of indexes, in the format of SQLite: the number of rows, and for each column, the average number of
+ * rows with the same values up to this column.
  */
 const statistics: Record<string, Record<string, string>> = {
   passes: {
@@ -262,7 +262,10 @@ const statistics: Record<string, Record<string, string>> = {
   },
 }
 
-/** Gives SQLite statistics for ten workspaces with a million passes each. By default, it plans for ten passes. */
+/**
+ * Gives SQLite statistics for ten workspaces with a million passes each. Without statistics, SQLite plans as if a
+ * workspace had ten passes. PostgreSQL collects its own statistics.
+ */
 export async function setStatistics(db: Knex): Promise<void> {
   await inDialect(db, { sqlite: insertStatistics })
 }

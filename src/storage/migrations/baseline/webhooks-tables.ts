@@ -114,8 +114,9 @@ async function createEvents(db: Knex): Promise<void> {
 }
 
 /**
- * Creates the immutable columns by which deliveries are listed. With indexes on `webhook_deliveries` instead, PostgreSQL
- * would write to all of them with each change of the status.
+ * Creates a table with the immutable columns by which deliveries are listed. Triggers maintain it like an index. With
+ * indexes on `webhook_deliveries` instead, PostgreSQL would write to all of them whenever an attempt changes the
+ * status.
  */
 async function createDeliveryKeys(db: Knex): Promise<void> {
   await db.schema.createTable('delivery_keys', (table) => {

@@ -165,7 +165,10 @@ type NoCondition = 'redeemedContext' | 'labelMatch' | 'variable' | 'created'
 
 export const STATUSES: PassStatus[] = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED']
 
-/** ISSUED passes past expiry count as EXPIRED, and unissued ones whose job a worker holds as ISSUING. */
+/**
+ * Adds the condition on the visible status. ISSUED passes past their expiry count as EXPIRED, even before a schedule
+ * marks them. An unissued pass counts as ISSUING while a worker holds its job.
+ */
 function whereStatus(db: Knex, where: Knex.QueryBuilder, status: PassStatus, { now, isSwept, issuing }: Facts): void {
   if (status === 'QUEUED' || status === 'ISSUING') {
     where.whereIn('passes.status', ['QUEUED', 'ISSUING'])

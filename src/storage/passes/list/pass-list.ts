@@ -63,7 +63,10 @@ function leadingRows(db: Knex, workspaceId: string, request: PassListRequest, fa
 /** Filters that each match few passes. */
 const NARROW = ['externalPassId', 'search', 'projectId', 'templateId', 'groupKey', 'joinSlug', 'label'] as const
 
-/** Whether to iterate over held passes, which can be few. Without statistics, SQLite would scan all passes to find them. */
+/**
+ * Whether to iterate over the passes that wallets hold. They can be few, and without statistics SQLite would scan all
+ * passes to find them. PostgreSQL decides for itself.
+ */
 function isLedByHeld(db: Knex, request: PassListRequest): boolean {
   const { installed, platform, stale, status = ['ISSUED'], sortBy } = request
   if (knowsDistribution(db) || sortBy !== 'createdAt' || NARROW.some((name) => request[name])) return false
