@@ -11,7 +11,7 @@ export function withVersionBump(db: Knex, change: object, at: Date) {
 
 /**
  * Like `withVersionBump`, but also increments `wallet_version`, which orders the versions that phones show, and
- * `modified_at`, which consists of whole seconds and strictly increases.
+ * advances `modified_at`, which consists of whole seconds and strictly increases.
  */
 export function withWalletVersionBump(db: Knex, change: object, at: Date) {
   return {

@@ -89,7 +89,7 @@ export class Templates extends Repository {
   }
 
   /**
-   * Updates a template. Returns `undefined` if it does not exist.
+   * Returns `undefined` if the template does not exist.
    * @throws KeyTaken
    */
   async update(
