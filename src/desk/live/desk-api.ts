@@ -17,9 +17,12 @@ export interface HistoryEntry {
 export interface Api extends Omit<Client, 'request' | 'close'> {
   /** Lists the latest changes of a pass. Only the session of a person can list them. */
   listHistory(passId: string): Promise<Pick<Page<HistoryEntry>, 'items' | 'total'>>
+  /** Draws the QR code of a text as SVG. Only the session of a person can draw it. */
+  drawQr(text: string): Promise<{ svg: string }>
 }
 
 const history: Endpoint = { method: 'GET', path: '/desk/passes/{id}/history' }
+const qr: Endpoint = { method: 'POST', path: '/desk/qr' }
 
 export class ApiRejection extends Error {
   override readonly name = 'ApiRejection'
@@ -56,7 +59,8 @@ export function createApi(access: Access, clock: ServerClock): Api {
     ),
   ])
   const listHistory = (id: string) => request(history, { params: { id } }, access, clock)
-  return { ...Object.fromEntries(resources), listHistory } as Api
+  const drawQr = (text: string) => request(qr, { body: { text } }, access, clock)
+  return { ...Object.fromEntries(resources), listHistory, drawQr } as Api
 }
 
 interface Call {

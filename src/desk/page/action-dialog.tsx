@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeskWords } from '../../locales/desk-texts.ts'
 import {
   type Action,
@@ -154,7 +154,12 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
         )}
         {state.is === 'conflict' && <Conflict {...state} words={words} />}
       </div>
-      {state.is === 'done' && state.outcome.link && <Command text={state.outcome.link} />}
+      {state.is === 'done' && state.outcome.link && (
+        <>
+          <Command text={state.outcome.link} />
+          <QrCode text={state.outcome.link} />
+        </>
+      )}
       {state.is === 'conflict' && (
         <div class="choices">
           <button type="button" onClick={() => dialog.current!.close()}>
@@ -199,6 +204,20 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
       )}
     </dialog>
   )
+}
+
+/** The QR code of a link, for the camera of a phone next to the screen. */
+function QrCode({ text }: { text: string }) {
+  const { api } = useDesk()
+  const [svg, setSvg] = useState<string | null>(null)
+  useEffect(() => {
+    // Show only the link if the code cannot be drawn.
+    api.drawQr(text).then(
+      (drawn) => setSvg(drawn.svg),
+      () => undefined,
+    )
+  }, [api, text])
+  return svg && <img class="qr" alt="QR" src={`data:image/svg+xml,${encodeURIComponent(svg)}`} />
 }
 
 function Input({ field: { name, label, kind, value = '', isRequired, ...bounds } }: { field: Field }) {

@@ -111,7 +111,7 @@ export function createApp(options: AppOptions): H3 {
   mountContract(app, {
     services,
     handlers,
-    pageRoutes: people && [people.history],
+    pageRoutes: people?.pageRoutes,
     cursors,
     authenticate,
     limitToken: rejectSlowly(counted(limits.token, () => rateLimited.inc({ limit: 'token' }))),

@@ -19,6 +19,7 @@ import { commandLineUrl, exchangeCode, openDevice, readCommandLine, sealDevice }
 import { passHistory } from './pass-history.ts'
 import { CLOCK_TOLERANCE_SECONDS, createProvider, LOGOUT_SECONDS, type Provider } from './provider.ts'
 import { ProviderError } from './provider-error.ts'
+import { qrCode } from './qr-code.ts'
 import {
   endSessions,
   logoutTokenOf,
@@ -46,7 +47,7 @@ export interface PeopleOptions {
 /** The sign-in of people. */
 export interface People {
   issuer: string
-  history: PageRoute
+  pageRoutes: readonly PageRoute[]
   mount(app: H3, limits: CallerOptions): void
   close(): Promise<void>
 }
@@ -60,7 +61,7 @@ export function createPeople(options: PeopleOptions): People {
   const provider = createProvider(options.config, redirectUriOf(options.publicUrl))
   return {
     issuer: options.config.issuer.href,
-    history: passHistory,
+    pageRoutes: [passHistory, qrCode],
     mount(app, limits) {
       app.get(`${deskPath}/login`, (event) => beginSignIn(event, options, provider))
       app.get(`${deskPath}/callback`, (event) => {

@@ -6,6 +6,7 @@ import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { TestProvider } from '../../support/oidc.ts'
 import { freePort } from '../../support/ports.ts'
+import { readPicture } from '../../support/read-picture.ts'
 import { accessibilityIssues, launchBrowser, overPictures, screens, skipReason, visit } from '../support/browser.ts'
 import { run } from '../support/program.ts'
 import { type HostedServer, hostServer } from '../support/server.ts'
@@ -234,6 +235,8 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
       await dialog.getByLabel('Gate').fill('North')
       await dialog.getByRole('button', { name: 'Invite phones' }).click()
       const link = await dialog.locator('code').innerText()
+      // A phone next to the screen reads the link with its camera.
+      expect(await readPicture(await dialog.getByRole('img', { name: 'QR' }).screenshot())).toBe(link)
       return link.slice(`${server.url}/door#`.length)
     }
     const code = await invite()
