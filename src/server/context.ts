@@ -44,7 +44,10 @@ export interface Services {
   /** Packages for Apple Wallet; undefined if apple is not configured. */
   packages?: Packages
   eventLoop: EventLoopScheduler
-  /** The Apple push of the identity of the server, if apple is configured. To push a pass, use `pushTo`. */
+  /**
+   * The Apple push of the server's own identity; undefined if apple is not configured. To push a pass, which can have
+   * another identity, use `pushTo`.
+   */
   push?: ApplePush
   /** The synchronization with Google; undefined if google is not configured. */
   google?: GoogleSync

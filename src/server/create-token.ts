@@ -22,6 +22,7 @@ export interface MadeToken {
 
 const LIFETIME_MS = 365 * 86_400_000
 
+/** Tokens expire by default, so that forgotten ones do not stay valid. Doctor reports tokens that expire soon. */
 function defaultExpiry(at: Date): Date {
   return new Date(at.getTime() + LIFETIME_MS)
 }
@@ -47,7 +48,10 @@ export async function createToken(
 const NOTICE_MS = 30 * 86_400_000
 const MAX_REPORTED = 20
 
-/** Returns tokens that expire within 30 days and have no successor, unless they were valid for at most 30 days. */
+/**
+ * Returns tokens that expire within 30 days and have no successor, except tokens whose whole lifetime is at most 30
+ * days.
+ */
 export function endingTokens({ tokens }: Pick<Repositories, 'tokens'>, at: Date): Promise<EndingToken[]> {
   return tokens.listEnding(at, new Date(at.getTime() + NOTICE_MS), MAX_REPORTED)
 }

@@ -15,7 +15,10 @@ import type { StoredPass } from '../storage/passes/pass-row.ts'
  */
 
 type LinkKind = 'smart' | 'group' | Platform
-/** The kinds of links. Tokens contain the index of the kind, so later platforms are appended after `group`. */
+/**
+ * The kinds of links. Tokens contain the index of the kind in this list. An index must never change, so platforms that
+ * were added later come after `group`.
+ */
 export const linkKinds: readonly LinkKind[] = ['smart', ...platforms.slice(0, 2), 'group', ...platforms.slice(2)]
 
 export interface Link {
@@ -23,7 +26,10 @@ export interface Link {
   workspaceId: string
   /** The id of the group for the kind `group`. */
   passId: string
-  /** The link generation of the pass, 0 to 2^32 - 1. Revoking the links raises the generation. */
+  /**
+   * The link generation of the pass, 0 to 2^32 - 1. Revoking the links increases the generation, which invalidates
+   * older links.
+   */
   generation: number
   /** The expiry, which the token rounds up to a whole second. */
   expiresAt: Date

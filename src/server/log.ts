@@ -33,7 +33,10 @@ export function createLogger(
   return log
 }
 
-/** Returns a failure of background work or of an outage, whose repetitions are not logged; undefined for other lines. */
+/**
+ * Returns the failure of a log line whose repetitions can be omitted, such as a line of background work or of an
+ * outage; undefined for other lines.
+ */
 function repeatableFailure([facts, message]: readonly unknown[]): string | undefined {
   const { err } = (facts ?? {}) as { err?: unknown }
   if (!(err instanceof Error)) return undefined
@@ -41,7 +44,10 @@ function repeatableFailure([facts, message]: readonly unknown[]): string | undef
   return `${message}: ${(err as NodeJS.ErrnoException).code ?? err.message}`
 }
 
-/** Omits stack and statement if the database is unavailable, which every failing request would log. */
+/**
+ * Omits the stack and the statement if the database is unavailable: they do not explain an outage, and every failing
+ * request would log them. knex puts the statement before the message.
+ */
 function serializeError(error: unknown): unknown {
   const reason = findUnavailability(error)
   if (reason === undefined) return pino.stdSerializers.err(error as Error)

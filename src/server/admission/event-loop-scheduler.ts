@@ -30,12 +30,16 @@ export interface EventLoopSchedulerOptions {
   measure?: (() => number) | undefined
 }
 
-/** The fraction of busy time above which workspaces yield to each other, and how long they continue to yield. */
+/**
+ * The fraction of busy time above which workspaces yield to each other, and the time for which they continue to yield
+ * after the last such measurement.
+ */
 const BUSY = { fraction: 0.6, ms: 3_000 }
 
 /**
- * The bounds of the pause after large work, which can take minutes if the process was suspended. The minimum is also the
- * interval of measurements, and the time for which large work yields after a small request.
+ * The bounds of the pause of a workspace after large work. The maximum is needed because work can take minutes if the
+ * database or the process was suspended. The minimum is also the interval of measurements, and the time for which large
+ * requests and jobs yield after a small request.
  */
 const REST_MS = { least: 100, most: 5_000 }
 
@@ -48,7 +52,10 @@ const SMALL_IN_FLIGHT = 8
 /** The cost of a byte and of a job, in requests without a body. */
 const COST = { byte: 1 / 2_048, job: 1 / 4 }
 
-/** The body size that counts for a list, which can read many rows. Bodies above half of this size are large. */
+/**
+ * The body size that counts for a list. It is high, because any list can read many rows. Bodies above half of this size
+ * are large; those of scans and other interactive requests are smaller.
+ */
 export const LIST_BYTES = 8_192
 
 /** Whether a body of this size is scheduled as large. */
@@ -57,7 +64,10 @@ export const isLarge = (bytes: number) => bytes > LIST_BYTES / 2
 /** The time after which a waiting request is rejected, so that its client retries later. */
 const TIMEOUT_MS = 10_000
 
-/** A list is large, but does not yield to small requests of its workspace, because a person at a door can wait for it. */
+/**
+ * Kinds of work. A list is large, but does not yield to small requests of its workspace, because a person at a door can
+ * be waiting for the list.
+ */
 type Kind = 'small' | 'list' | 'large' | 'jobs'
 
 /** The work of a workspace that counts toward one limit. */

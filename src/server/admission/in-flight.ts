@@ -5,14 +5,17 @@ import { createCounters } from './counters.ts'
 export interface InFlight {
   count(workspaceId: string): number
   /**
-   * Counts one use until the returned function is called. Rejects a party, such as a door, that already uses as much as is
-   * still free, so that other parties always have capacity.
-   * @throws ApiError TOO_MANY_REQUESTS
+   * Counts one use until the returned function is called. A party of the workspace, such as a door, is rejected if it
+   * already uses as much as is still free, so that some capacity always remains for other parties.
+   * @throws ApiError TOO_MANY_REQUESTS with Retry-After
    */
   enter(workspaceId: string, allowed: number, party?: string): () => void
 }
 
-/** @param what the name of the limit, and of the counted things in its error messages */
+/**
+ * Creates counters by workspace.
+ * @param what the name of the limit and, for its error messages, the name of the counted things
+ */
 export function createInFlight(
   what: { limit: string; noun: string } = { limit: 'requestsInFlight', noun: 'requests in flight' },
 ): InFlight {
@@ -43,9 +46,15 @@ export function createInFlight(
   }
 }
 
-/** The memory for request bodies, per process and per workspace: parsed values are several times as large as a body. */
+/**
+ * The memory for bodies of concurrent requests. Parsed text, values, and rows are several times the size of a body, so
+ * bodies have a limit per process and a lower limit per workspace.
+ */
 export interface BodyRoom {
-  /** Opens a reservation for a body until `leave`. A party, such as a door, must leave as much memory free as it uses. */
+  /**
+   * Opens a reservation for the body of a request. Call `leave` when the response is ready. A party of the workspace,
+   * such as a door, must leave as much memory free as it uses, so that some memory always remains for other parties.
+   */
   enter(workspaceId: string, party?: string): BodyPlace
 }
 
@@ -105,7 +114,10 @@ export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRo
 /** The default limits: two bodies of the maximum size per workspace, and eight in total. */
 const BODY_BYTES: BodyRoomOptions = { processBytes: 64 * 2 ** 20, workspaceBytes: 16 * 2 ** 20 }
 
-/** Closes the connection, because no other request can follow the unread body. */
+/**
+ * Returns the error if no memory is left for a body. The response closes the connection, because no other request can
+ * follow the unread body.
+ */
 function noRoom(code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE', what: string, details = {}): ApiError {
   return new ApiError(code, {
     message: `${what}. Retry in 1 s.`,

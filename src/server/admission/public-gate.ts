@@ -1,9 +1,15 @@
 import { ApiError } from '../../core/errors.ts'
 import { createCounters } from './counters.ts'
 
-/** Limits concurrent requests without a token, in total and per address. Further requests wait up to `timeoutMs`. */
+/**
+ * A limit of concurrent requests without a token, in total and per address, so that strangers cannot use up the server.
+ * Further requests wait for up to `timeoutMs`.
+ */
 export interface PublicGate {
-  /** Waits for a place, which the returned function frees. @throws ApiError SERVICE_UNAVAILABLE with Retry-After */
+  /**
+   * Waits for a place. Resolves to the function that frees it.
+   * @throws ApiError SERVICE_UNAVAILABLE with Retry-After
+   */
   enter(address: string): Promise<() => void>
 }
 

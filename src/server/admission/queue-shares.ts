@@ -7,8 +7,9 @@ export interface Shares {
 }
 
 /**
- * Shares slots among workspaces. A workspace can take another slot while it holds fewer slots than are free: one workspace
- * gets half, and two get a third each, so that some slots always stay free for other workspaces.
+ * Shares slots among workspaces. A workspace can take another slot while it holds fewer slots than are free: a single
+ * workspace gets half of the slots, and two workspaces get a third each. Some slots therefore stay free for other
+ * workspaces, no matter how long slots are held.
  */
 export function createShares(slots: number): Shares {
   const held = createCounters()

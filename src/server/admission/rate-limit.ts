@@ -10,7 +10,9 @@ export type Limit = (key: string, cost?: number, party?: string) => void
 
 /** All rate limits of a server. */
 export interface Limits {
-  /** The limit by token ID. The doors of a project share one limit, with each door as a party. */
+  /**
+   * The limit of requests with a token, by token ID. The doors of a project share one limit, with each door as a party.
+   */
   token: Limit
   /** The limits of requests without a token, by client address. */
   byAddress: Record<AddressLimit, Limit>
@@ -42,7 +44,10 @@ const RATES = {
 /** The kinds of requests that are limited by address. */
 export type AddressLimit = Exclude<keyof typeof RATES, 'removal'>
 
-/** @param rate the rate of each token. With 0 requests per second, no token and no address has a limit */
+/**
+ * Creates the limits of tokens and addresses in this process.
+ * @param rate the rate of each token. With 0 requests per second, all limits of tokens and addresses are disabled
+ */
 export function createLimits(rate: Rate): Limits {
   const isOff = rate.perSecond === 0
   const { removal: removals, ...byAddress } = Object.fromEntries(
@@ -148,11 +153,16 @@ export interface Buckets {
    * remain, so that some requests remain for other parties.
    */
   take(key: string, now: number, cost?: number, party?: string): number | undefined
-  /** Returns the admitted requests by key. Counts only grow, and are reported for USAGE_TTL_SECONDS after a request. */
+  /**
+   * Returns the number of requests that this process admitted, by key. A count grows while its key is in use, and is
+   * reported for USAGE_TTL_SECONDS after the last request.
+   */
   usage(now: number): Record<string, number>
   /** Deducts requests that the process `from` admitted since its usage was last read. */
   merge(from: string, key: string, count: number, now: number): void
-  /** Shares the remaining requests among this number of processes, after an exchange of usage. */
+  /**
+   * Called after an exchange of usage: the given number of processes, including this one, share the remaining requests.
+   */
   share(processes: number, now: number): void
   /** The number of keys in memory. */
   size(): number
@@ -175,10 +185,15 @@ interface Bucket {
 
 /** A count is reported for this long after it last rose, so that no process misses it. */
 const USAGE_TTL_SECONDS = 5
-/** Parts of a party below this number of requests no longer change a decision and are dropped. */
+/**
+ * The number of a party's requests below which they are removed from `parts`, because they no longer change a decision.
+ */
 const LEAST_PART = 0.01
 
-/** Creates token buckets with a copy in each process, which admits its share until the next exchange of usage. */
+/**
+ * Creates token buckets that several processes share. Each process has a copy, admits at most its share until the next
+ * exchange of usage, and then deducts the requests that the others admitted.
+ */
 export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buckets {
   const capacity = Math.max(1, burst)
   const buckets = new Map<string, Bucket>()
@@ -215,7 +230,10 @@ export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buck
     }
   }
 
-  /** Returns the number of processes that use the key; all processes until each had time to report its usage. */
+  /**
+   * Returns the number of processes that use the key. Returns the number of all processes until each of them had time
+   * to report its usage.
+   */
   function users(bucket: Bucket, now: number): number {
     if (now - bucket.knownSince < ACTIVE_MS / 1000) return instances
     const active = [...bucket.others.values()].filter((heardAt) => now - heardAt < ACTIVE_MS / 1000)

@@ -42,7 +42,11 @@ export function auditEach(
   return tx.auditLog.insertAll(workspaceId, entries)
 }
 
-/** Returns an operator as an actor. The command has no arguments, which can hold passwords and personal data. */
+/**
+ * Returns an operator as an actor: the account, the machine, and the command without its arguments, which can hold
+ * passwords and personal data.
+ * @param command the command as typed, such as `token create`
+ */
 export function operator(command: string): Actor {
   return { tokenId: null, name: `${account()}@${hostname()}: passes ${command}` }
 }

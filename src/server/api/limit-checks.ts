@@ -13,8 +13,9 @@ interface Asking {
 }
 
 /**
- * The distance from a limit below which usage is read under a lock. At a greater distance, the usage in the cached token is
- * enough: it is at most a second old, and no client writes this much in a second.
+ * The distance from a limit below which usage is read under a lock, so that concurrent requests cannot exceed the
+ * limit. At a greater distance, the usage in the cached token is enough: it is at most a second old, and no client
+ * writes this much in a second.
  */
 const FAR: StoredUsage = { passes: 100_000, storedBytes: 1024 ** 3 }
 const stored = Object.keys(FAR) as (keyof StoredUsage)[]
@@ -22,7 +23,10 @@ const stored = Object.keys(FAR) as (keyof StoredUsage)[]
 /** Reserves space for data that is about to be stored. Returns an error if there is no space. */
 export type TakeRoom = (wanted: Partial<StoredUsage>) => ApiError | undefined
 
-/** Returns a check of the limits of passes and bytes. Near a limit, locks the workspace. */
+/**
+ * Returns a function that checks the limits of passes and bytes. Near a limit, locks the workspace until the
+ * transaction ends.
+ */
 export async function openRoom(tx: Repositories, { workspaceId, token }: Asking): Promise<TakeRoom> {
   const { limits, usage } = token.workspace
   if (stored.every((name) => limits[name] - usage[name] > FAR[name])) return () => undefined
@@ -46,7 +50,10 @@ export function bytesOf(value: object): number {
   return Buffer.byteLength(JSON.stringify(value))
 }
 
-/** Checks a limit under the lock of the workspace, in the transaction that adds to it. @throws ApiError CONFLICT */
+/**
+ * Checks a limit under the lock of the workspace, in the transaction that adds to the usage.
+ * @throws ApiError CONFLICT
+ */
 export async function requireUnderLimit(
   tx: Repositories,
   { workspaceId, token }: Asking,
@@ -59,7 +66,10 @@ export async function requireUnderLimit(
   if (used >= allowed) throw overLimit(limit, { allowed, used })
 }
 
-/** The maximum age of a count of jobs, shorter at the limit, so that a workspace can continue soon after jobs ran. */
+/**
+ * The maximum age of a job count. It is shorter at the limit, so that a workspace can continue soon after jobs have
+ * run.
+ */
 const COUNTED_MS = 10_000
 const RECOUNTED_MS = 1_000
 const MAX_WORKSPACES = 10_000

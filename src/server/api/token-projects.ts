@@ -20,7 +20,10 @@ export function projectOfScan(projectId: string | undefined, { token }: RequestC
   return projectId ?? only
 }
 
-/** Returns the project of reports, which name none. @throws ApiError FORBIDDEN if the token has several */
+/**
+ * Returns the project of reported scans. Reported scans do not name a project.
+ * @throws ApiError FORBIDDEN if the token has several
+ */
 export function projectOfReport({ token: { projectIds } }: RequestContext): string | undefined {
   const [only, ...others] = projectIds ?? []
   if (others.length === 0) return only
@@ -43,7 +46,10 @@ export async function requireProject(
   if (!(await projects.find(workspaceId, projectId))) throw noProject(projectId)
 }
 
-/** Locks a project. @throws ApiError NOT_FOUND if it does not exist, or the token cannot access it */
+/**
+ * Locks a project until the transaction ends.
+ * @throws ApiError NOT_FOUND if the project does not exist, or the token cannot access it
+ */
 export async function holdProject(
   { projects }: Pick<Repositories, 'projects'>,
   workspaceId: string,

@@ -54,8 +54,8 @@ function messageKinds(platform: Platform): string[] {
 }
 
 /**
- * The jobs in flight of each queue and priority. A workspace has at most half of the batches, rounded up, so that its
- * batches cannot hold all slots while they hang at a provider.
+ * The number of jobs of each queue and priority in flight. One workspace has at most half of the batches, rounded up,
+ * so that its batches cannot hold all slots of a queue while they hang at a provider.
  */
 export const queueOptions = {
   issuing: {

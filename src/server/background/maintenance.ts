@@ -10,7 +10,10 @@ import { emitRemovals, queueWalletUpdates } from '../wallet-sync/holders.ts'
 
 const ROWS = { first: 250, most: 1_000 }
 
-/** At least `passesPerTurn` rows: with ten, PostgreSQL deletes a sixth as many, and larger transactions delay no writer. */
+/**
+ * Sets the minimum number of rows per transaction to `passesPerTurn`. With ten rows, a busy PostgreSQL marks a third as
+ * many passes per second, and deletes a sixth as many rows. On PostgreSQL, a larger transaction delays no other writer.
+ */
 function rowsOf({ passesPerTurn }: Pick<Services['store'], 'passesPerTurn'>) {
   return { ...ROWS, least: passesPerTurn }
 }
@@ -18,19 +21,33 @@ function rowsOf({ passesPerTurn }: Pick<Services['store'], 'passesPerTurn'>) {
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** Registrations of erased passes are kept, so that phones can fetch the last card. */
+/**
+ * The number of days for which the registrations of an erased pass are kept, so that phones can fetch its last card.
+ */
 const ERASED_REGISTRATION_DAYS = 30
 
-/** Callbacks are kept to recognize repeated ones. Google repeats a callback for a few hours. */
+/**
+ * The number of days for which callbacks are kept to recognize repeated ones. Google repeats a callback for a few
+ * hours.
+ */
 const GOOGLE_CALLBACK_DAYS = 30
 
-/** Older messages say nothing about the current state of a device. */
+/**
+ * The number of days for which log messages of devices are kept. Older messages say nothing about the current state of
+ * a device.
+ */
 const DEVICE_LOG_DAYS = 30
 
-/** By then, every claim that began before the end of the invitation has finished. */
+/**
+ * The number of days for which ended door invitations are kept. By then, every claim that began before the end has
+ * finished.
+ */
 const DOOR_INVITATION_DAYS = 1
 
-/** For a day, clients can request the changes since a snapshot, and for another day read the pages of these changes. */
+/**
+ * The number of days for which snapshots are kept. For a day, clients can request the changes since a snapshot. They
+ * can then read the pages of these changes for another day.
+ */
 const SNAPSHOT_DAYS = 2
 
 /** The number of days for which expired sessions are kept. Their people stay, because the audit log names them. */
@@ -39,7 +56,10 @@ const SESSION_DAYS = 1
 /** The number of days for which ended upgrades of passes are kept. */
 const UPGRADE_DAYS = 90
 
-/** A job that was discarded and then deleted leaves its submission. */
+/**
+ * The number of days for which a submission of a join page waits for its job. A job that was discarded and then deleted
+ * leaves its submission.
+ */
 const JOIN_SUBMISSION_DAYS = 30
 
 /**
@@ -100,7 +120,10 @@ export async function sweep(
   await deleteOld(SNAPSHOT_DAYS, (tx, before, rows) => tx.retention.deleteSnapshots(before, rows))
 }
 
-/** Figures are packed in groups of hours, because packing rewrites the block of the project. */
+/**
+ * The number of hours after which figures are packed. To pack each hour separately would rewrite the block of the
+ * project more often.
+ */
 const PACKED_HOURS = 6
 
 /** Packs the figures of past hours. Several servers can run it concurrently. */

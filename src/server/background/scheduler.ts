@@ -92,7 +92,10 @@ export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>,
   const holder = randomUUID()
   let heldUntil: number | undefined
 
-  /** Whether the lease needs no renewal yet. False if its end is too far away, because the clock was set back. */
+  /**
+   * Whether the lease lasts long enough that it needs no renewal yet. False if the end of the lease is too far away,
+   * which shows that the clock was set back.
+   */
   function isSafe(now: number): boolean {
     const left = (heldUntil ?? now) - now
     return left > (LEASE_SECONDS * 1000) / 2 && left <= LEASE_SECONDS * 1000
@@ -121,7 +124,10 @@ function chainEvidence(services: SchedulerServices, { lease, loggedAt }: Own): P
   return extendChains({ ...services, loggedAt }, async () => !services.stopping.aborted && (await lease.hold()))
 }
 
-/** Chains the last entries for at most LAST_CHAINING_MS, before the process ends. The next process chains the others. */
+/**
+ * Chains the last entries before the process ends, for at most LAST_CHAINING_MS. The next process chains the remaining
+ * ones.
+ */
 function chainLast(services: SchedulerServices, { loggedAt }: Own): Promise<void> {
   const began = performance.now()
   return extendChains({ ...services, loggedAt }, () => performance.now() - began < LAST_CHAINING_MS)
@@ -129,7 +135,10 @@ function chainLast(services: SchedulerServices, { loggedAt }: Own): Promise<void
 
 const LAST_CHAINING_MS = 2_000
 
-/** Rescues jobs whose leases have ended. Quarantines those that were rescued too often, and records their failure. */
+/**
+ * Rescues jobs whose leases have ended, because their workers died or hang. A job that was rescued too often is
+ * quarantined, and its failure is recorded.
+ */
 export async function releaseJobs({ store, clock, log }: JobServices): Promise<void> {
   const at = clock()
   if (!(await store.jobs.hasLapsed(at))) return

@@ -157,7 +157,10 @@ export function createApp(options: AppOptions): H3 {
   return app
 }
 
-/** Rejects a second Host header, because a proxy can use another one than Node, which keeps the first. */
+/**
+ * Rejects a second Host header, because a proxy could use another one than Node, which keeps the first (RFC 9112, 3.2).
+ * Node itself rejects HTTP/1.1 without a Host.
+ */
 function requireOneHost(event: H3Event): void {
   const sent = event.runtime?.node?.req.rawHeaders ?? []
   if (sent.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length > 1) {
@@ -165,7 +168,10 @@ function requireOneHost(event: H3Event): void {
   }
 }
 
-/** Limits requests without a token, by address and in flight. New routes outside the contract are limited by default. */
+/**
+ * Limits requests without a token, by address and by number in flight, so that they take no capacity from clients with
+ * a token. New routes outside the contract are limited by default.
+ */
 function limitPublic(
   limits: Record<'health' | 'wallets' | 'files', (event: H3Event) => void | Promise<void>>,
   walletPaths: readonly string[],

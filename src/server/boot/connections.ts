@@ -14,11 +14,16 @@ export interface ConnectionsOptions {
 /** The maximum number of pipelined requests that wait on a connection. Ordinary clients send only a few. */
 const MAX_WAITING = 16
 
-/** The closures by an address, for pipelining too much, after which its connections are held until a reset. */
+/**
+ * The number of offenses after which new connections of an address are not served until the count is reset, every
+ * OFFENCES_MS. An offense is a connection that was closed because of too many pipelined requests.
+ */
 const MAX_OFFENCES = 5
 const OFFENCES_MS = 10_000
 
-/** The fraction of all connections that can be held without being served. */
+/**
+ * The fraction of all connections that can be held without being served. Further connections are closed immediately.
+ */
 const HELD_PART = 0.1
 
 const TIMEOUTS = {
@@ -30,7 +35,10 @@ const TIMEOUTS = {
   bodyMs: 10_000,
   /** The time after which a response is dropped if the client has read no byte of it. */
   unreadMs: 20_000,
-  /** An offender is held open: it would reconnect immediately, and new connections cost the most. */
+  /**
+   * The time for which the connection of an offender is held open. If it were closed, the client would reconnect
+   * immediately, and new connections cost the most.
+   */
   heldMs: 10_000,
 }
 const CHECK_EVERY_MS = 500
@@ -46,8 +54,9 @@ interface Receiving {
 const NO_MORE_HTTP = 2
 
 /**
- * Stops the parser of a closed connection. Node would otherwise abort up to a thousand pipelined requests, each with an
- * error and its stack, which blocks the event loop for tens of milliseconds.
+ * Stops the parser of a closed connection. Node would otherwise parse the rest of the data, up to a thousand requests
+ * in a packet, and abort each request with an error and its stack, which blocks the event loop for tens of
+ * milliseconds.
  */
 function skipUnparsed(socket: Socket & { parser?: { onIncoming: () => number } | null }): void {
   if (socket.parser) socket.parser.onIncoming = () => NO_MORE_HTTP
@@ -67,7 +76,10 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
   /** Connections that have sent no request yet. */
   const unused = new Set<Socket>()
 
-  /** Closes a connection. Reports the reason once, because a client can offend repeatedly before that. */
+  /**
+   * Closes a connection. Reports the reason once, because a client can offend repeatedly before the connection is
+   * closed.
+   */
   function rejectConnection(socket: Socket, reason: string): void {
     if (socket.destroyed) return
     onRejected(reason, socket.remoteAddress ?? 'unknown')
@@ -76,8 +88,8 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
   }
 
   /**
-   * Handles pipelined requests of a connection one at a time. Node would call the handler for all of them at once. While
-   * requests wait, nothing more is read from the connection.
+   * Wraps a handler so that the pipelined requests of a connection are handled one at a time. By default, Node calls
+   * the handler for all of these requests at once. While requests wait, nothing more is read from the connection.
    */
   function oneAtATime(handler: RequestListener): RequestListener {
     const start = (request: IncomingMessage, response: ServerResponse) => {
@@ -142,7 +154,9 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
     })
   }
 
-  /** Whether to serve a connection. One address gets at most half of them, so that others can connect. */
+  /**
+   * Whether to serve a connection. One address gets at most half of all connections, so that other clients can connect.
+   */
   function admit(socket: Socket): boolean {
     const key = addressKey(socket.remoteAddress ?? 'unknown')
     if ((offences.get(key) ?? 0) >= MAX_OFFENCES) {

@@ -9,7 +9,10 @@ export interface Instances {
   stop(): Promise<void>
 }
 
-/** The intervals of exchanges while any server admits requests, and otherwise. Without other servers, only reads. */
+/**
+ * The intervals of exchanges while any server admits requests, and while none does. Without other servers, an exchange
+ * only reads.
+ */
 const BUSY_MS = 150
 const REST_MS = 1_000
 /** The time without a heartbeat after which a server counts as stopped. */

@@ -14,7 +14,10 @@ export interface Listener {
   close(): Promise<void>
 }
 
-/** The time to read a response to an unfinished request, and to send a first request when the server stops. */
+/**
+ * The time for a client to read a response that was sent before its whole request arrived. Also the time to send the
+ * first request of a connection when the server stops.
+ */
 const LINGER_MS = 1_000
 
 /** The time for requests in flight to finish when the server stops. */
@@ -106,8 +109,8 @@ async function close(server: Server, closeUnused: () => void): Promise<void> {
 }
 
 /**
- * Waits for a short turn of the event loop without a new connection: when the server closes, the operating system resets the
- * connections that were not accepted yet.
+ * Waits for one short turn of the event loop without a new connection, after which all waiting connections have been
+ * accepted. When the server closes, the operating system resets the connections that were not accepted yet.
  */
 async function quietTurn(server: Server): Promise<void> {
   let hasConnection = false
@@ -124,7 +127,10 @@ async function quietTurn(server: Server): Promise<void> {
   server.off('connection', onConnection)
 }
 
-/** An idle turn takes 0.01 ms. Low, because a connection that arrives during the last turn is reset. */
+/**
+ * The maximum duration of a short turn, in milliseconds. An idle turn takes 0.01 ms. The value is low, because a
+ * connection that arrives during the last turn is reset when the server closes.
+ */
 const SHORT_TURN_MS = 0.05
 const MAX_TURNS = 1_000
 

@@ -47,8 +47,8 @@ export interface ProvidersOptions {
 }
 
 /**
- * Opens the connections. Of the processes that share a sandbox folder, one emulates each platform, but no worker, which the
- * Google emulator could not call.
+ * Opens the connections. Among the processes that share a sandbox folder, one process emulates each platform. A worker
+ * emulates none, because Google's emulator could not call the worker.
  */
 export async function startProviders(options: ProvidersOptions): Promise<Providers> {
   const { identities, config, clock, log, onCall } = options
@@ -220,7 +220,10 @@ function openGoogle(
   }
 }
 
-/** An address at which calls fail as if the platform were down. */
+/**
+ * The address that is used if no process emulates a platform. Nothing listens there, so calls fail as if the platform
+ * were down.
+ */
 const NOWHERE = 'http://127.0.0.1:9'
 
 type Share = <Addresses extends object>(

@@ -56,8 +56,8 @@ export interface RunningServer {
   /** Whether no token in the database was ever used. In that case, the operator may have lost the first token. */
   lacksToken: boolean
   /**
-   * Stops claiming jobs and accepting connections, and waits for work in flight. Before that, serves requests for
-   * `drainSeconds`, while /readyz tells proxies to send no more.
+   * Stops claiming jobs and accepting connections, and waits for work in flight. During `drainSeconds` before that,
+   * requests are still served, and /readyz tells proxies to send no more.
    */
   close(options?: { drainSeconds: number }): Promise<void>
   /** Returns jobs in flight to the queue. Call it if `close` takes too long and the process is about to exit. */
@@ -270,7 +270,10 @@ class SettingsError extends SetupError {
   override readonly name = 'SettingsError'
 }
 
-/** Phones use the public URL as long as they hold a pass. @throws SettingsError if it is not https in production */
+/**
+ * Requires https in production, because phones use the public URL of a pass as long as they hold the pass.
+ * @throws SettingsError
+ */
 function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   if (!isProduction || publicUrl?.startsWith('https://')) return
   const given = publicUrl === undefined ? 'none is given' : `${publicUrl} is not`

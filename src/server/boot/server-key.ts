@@ -49,7 +49,10 @@ export async function keyStateOf(draft: string, database: string): Promise<KeySt
   }
 }
 
-/** Returns the configured key, or that of the file; undefined if the first start creates it. @throws ServerKeyError */
+/**
+ * Returns the configured key or the key in the file; undefined if the first start creates it.
+ * @throws ServerKeyError
+ */
 export async function findServerKey(config: Config): Promise<string | undefined> {
   if (config.serverKey !== undefined) return config.serverKey
   const file = serverKeyFile(config)

@@ -10,7 +10,9 @@ import { createPace } from '../jobs/chunks.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 export interface Chaining extends Pick<Services, 'store' | 'clock' | 'log' | 'signingKeys'> {
-  /** The last time that each broken chain was logged, which happens once an hour. */
+  /**
+   * The last time that each broken chain was logged, by the name of the chain. A broken chain is logged once an hour.
+   */
   loggedAt: Map<string, Date>
 }
 
@@ -154,7 +156,10 @@ function toChained({ fixed, personal, salt, commitment }: Entry): Omit<ChainedEn
 /** The number of blocks that one transaction removes from a chain. */
 const BLOCKS = { first: 10, most: 1_000 }
 
-/** Moves the beginnings of audit chains past the entries that retention deletes, and signs the chains before. */
+/**
+ * Moves the beginnings of audit chains past the entries that retention deletes, and signs the chains before the
+ * deletion.
+ */
 export async function trimChains(
   chaining: Pick<Chaining, 'store' | 'clock' | 'signingKeys'>,
   before: Date,

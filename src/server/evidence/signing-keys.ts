@@ -10,9 +10,16 @@ import type { Logger } from '../log.ts'
 export interface SigningKeys {
   /** Returns the head with its signature. Creates the key of the workspace if it has none. @throws SealError */
   sign(tx: Repositories, head: Head): Promise<SignedHead>
-  /** Whether a head is valid: without a signature only if the workspace has no key yet. @throws SealError */
+  /**
+   * Whether a head is valid. A head without a signature is valid only if the workspace has no key yet, because a chain
+   * never begins twice.
+   * @throws SealError
+   */
   isSound(tx: Repositories, head: SignedHead): Promise<boolean>
-  /** Encrypts the keys under the current server key. Keys that cannot be decrypted stay unchanged and are logged. */
+  /**
+   * Encrypts the keys again under the current server key, so that previous server keys can be retired. Keys that cannot
+   * be decrypted stay unchanged and are logged, so that they do not prevent the start of a server.
+   */
   reseal(store: Store, log: Pick<Logger, 'error'>): Promise<void>
 }
 

@@ -31,7 +31,10 @@ export function createCors(origins: readonly string[] = []): Cors {
   }
 }
 
-/** Returns the headers of a response to a page of another origin, or `undefined` if it does not depend on the origin. */
+/**
+ * Returns the headers of a response to a page of another origin, or `undefined` if the response does not depend on the
+ * origin.
+ */
 export function corsHeaders(event: H3Event): Record<string, string> | undefined {
   return event.context.corsHeaders as Record<string, string> | undefined
 }

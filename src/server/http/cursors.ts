@@ -14,7 +14,10 @@ export interface RequestedList {
   params: unknown
 }
 
-/** Seals cursors, so that clients cannot forge them, or use them in another list. Previous server keys are accepted. */
+/**
+ * Seals cursors, so that clients cannot forge them or use them in another workspace or list. Handlers and storage use
+ * unsealed cursors. Cursors of previous server keys are accepted (decisions/0006).
+ */
 export function createCursors({ current, previous }: ServerKeys) {
   const keys = [current, ...previous].map((key) => deriveKey(key, 'cursors'))
   return {

@@ -21,7 +21,10 @@ import { describeParameterIssue, type QueryParameters, readParameters } from './
 import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
 import { CompleteResponse, Reply } from './responses.ts'
 
-/** Handles an operation: returns the body, or a `Reply` with another status than the first one. @throws ApiError */
+/**
+ * Handles an operation of the contract: gets the parsed request and its context, and returns the body, or a `Reply`
+ * with another status than the first of its route. Errors of the client are thrown as ApiError.
+ */
 export type Handler<R extends Route> = (
   input: RouteInput<R>,
   context: R extends { isPublic: true } ? PublicContext : RequestContext,
@@ -55,7 +58,10 @@ export interface MountOptions extends CallerOptions {
   /** Routes of pages of this server, which are not part of the API. */
   pageRoutes?: readonly PageRoute[] | undefined
   cursors: Cursors
-  /** Called with the ID of the token, or for a door with its project, and with the door as the party. */
+  /**
+   * Called with the token ID. For a door, called with its project, whose doors share a limit, and with the door as the
+   * party.
+   */
   limitToken: (key: string, party?: string) => Promise<void>
 }
 
@@ -69,7 +75,10 @@ interface Bounds {
   renders: FairGate
 }
 
-/** The maximum number of concurrent renders, and the maximum wait of further requests. */
+/**
+ * The maximum number of concurrent renders, in total and per workspace, and the maximum time that further requests
+ * wait.
+ */
 const RENDERS = 4
 const RENDERS_OF_WORKSPACE = 2
 const RENDER_WAIT_MS = 30_000

@@ -29,7 +29,10 @@ export function describeParameterIssue(
   return { path, message: wanted ? `${message}. For several values, repeat the parameter: ${wanted}` : message }
 }
 
-/** Returns how to send a list that was sent as `status[]=ISSUED` or `status=ISSUED,VOID`, if it was. */
+/**
+ * Returns how to send a list that was sent as `status[]=ISSUED` or `status=ISSUED,VOID`; undefined for any other
+ * parameter.
+ */
 function repeatedInstead(name: string, values: string[], query: z.ZodType): string | undefined {
   const [, plain] = /^(.+)\[\d*\]$/.exec(name) ?? []
   if (plain !== undefined) return isRepeatable(query, plain) ? `${plain}=…&${plain}=…` : undefined

@@ -75,7 +75,10 @@ async function readStream(body: ReadableStream<Uint8Array>, take: (chunk: Uint8A
   }
 }
 
-/** Closes the connection, because no other request can follow the unread body. */
+/**
+ * Returns the error for a body that is too large. The response closes the connection, because no other request can
+ * follow the unread body.
+ */
 function tooLarge(): ApiError {
   return new ApiError('INVALID_INPUT', {
     status: 413,
@@ -102,13 +105,20 @@ export function decodeUtf8(bytes: Uint8Array): string {
 
 /** The maximum nesting of JSON. Deeper nesting has no use, and can overflow the stack. */
 const MAX_DEPTH = 64
-/** Ten times the largest honest batch. Small values cost a hundred times as much as long texts. */
+/**
+ * The maximum number of names and values: ten times the largest honest batch. Small values cost a hundred times as much
+ * as long texts of the same total size.
+ */
 const MAX_VALUES = 200_000
 
 const [QUOTE, COMMA, COLON] = [...'",:'].map((char) => char.charCodeAt(0))
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [...'[]{}'].map((char) => char.charCodeAt(0))
 
-/** Limits nesting and values before JSON is parsed: 8 MiB of brackets take seconds. @throws ApiError INVALID_FORMAT */
+/**
+ * Limits the nesting and the number of values of JSON before it is parsed, because 8 MiB of brackets and commas would
+ * take seconds to parse. Does not check that the JSON is well-formed.
+ * @throws ApiError INVALID_FORMAT
+ */
 export function requireSaneJson(json: string): void {
   let [depth, values] = [0, 0]
   for (let at = 0; at < json.length; at += 1) {

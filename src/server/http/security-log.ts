@@ -13,7 +13,10 @@ export type SecurityEvent =
 
 export type SecurityLog = ReturnType<typeof createSecurityLog>
 
-/** Logs possible attacks with a limit of lines per event and address, and the number of omitted lines each minute. */
+/**
+ * Logs possible attacks at info, with the client address. Limits the number of lines per event and address, and logs
+ * the number of omitted lines after each minute.
+ */
 export function createSecurityLog(log: Logger, now?: () => number) {
   const limits = new Map<SecurityEvent, LineLimit>()
 

@@ -3,14 +3,20 @@ import { SERVER_IDENTITY } from '../../storage/workspaces/identities-repository.
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
-/** The number of calls to admit: any, a single one that tests whether the platform responds, or zero. */
+/**
+ * The number of calls that an identity admits now: any number, a single one that tests whether the platform responds,
+ * or zero.
+ */
 export interface Admission {
   most: number
   /** The time at which to retry calls that were not admitted. */
   until: Date
 }
 
-/** `failed` if the platform is down or rejects all requests of this identity; `null` if the call does not show it. */
+/**
+ * `failed` if the platform is down or rejects all requests of this identity; `null` if the call shows nothing about the
+ * platform.
+ */
 export type CallOutcome = 'answered' | 'failed' | null
 
 export interface WatchedCall<T> {
@@ -122,7 +128,10 @@ function createBreaker(
       }
       return { most: hanging.size > 0 ? 0 : Number.POSITIVE_INFINITY, until: new Date(at + RECHECK_MS) }
     },
-    /** The end of the pause, if there is one. A failure during it does not count as an attempt of the job. */
+    /**
+     * The end of the pause; undefined if the identity is not paused. Callers do not count a failure during a pause as
+     * an attempt of the job.
+     */
     pausedUntil: () => (pauses > 0 ? new Date(pauseEnd) : undefined),
     /** Makes an admitted call. */
     async run<T>(call: () => Promise<T>, { outcomeOf, reasonOf, onHang }: WatchedCall<T>): Promise<T> {

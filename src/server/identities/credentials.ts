@@ -30,7 +30,10 @@ export function sealSecrets(text: string, id: string, { current }: Pick<ServerKe
   return seal(text, id, current, 'identities')
 }
 
-/** Returns the signing identity, whose certificate can be expired. @throws CredentialError, SealError */
+/**
+ * Returns the signing identity of a stored Apple identity. Its certificate can be expired.
+ * @throws CredentialError, SealError
+ */
 export function openApple(stored: StoredIdentity, keys: ServerKeys): AppleIdentity {
   return readAppleIdentity(storedCredentials(stored, keys))
 }
@@ -46,7 +49,11 @@ export async function openGoogle(stored: StoredIdentity, keys: ServerKeys): Prom
   return readGoogleSigner(`the identity ${stored.name}`, openText(stored, keys), stored.issuerId!)
 }
 
-/** Returns the account of a key file or a workload identity, or else of this machine. @throws CredentialError */
+/**
+ * Returns the service account of a key file or a workload identity configuration. Without either, returns the account
+ * of this machine.
+ * @throws CredentialError
+ */
 export async function readGoogleSigner(source: string, json: string | null, issuerId: string): Promise<GoogleSigner> {
   if (json === null) return loadKeyless({ issuerId })
   const configuration = keylessConfiguration({ source, json })
@@ -59,8 +66,9 @@ export function openText({ id, sealed }: StoredIdentity, { current, previous }: 
 }
 
 /**
- * Encrypts secrets under the current server key. Those that cannot be decrypted stay unchanged, and the log names their
- * identities, whose passes wait until they are renewed.
+ * Encrypts secrets of previous server keys again under the current one, so that previous keys can be retired. Secrets
+ * that cannot be decrypted stay unchanged, and the log names their identities: the passes of these identities wait
+ * until the operator renews them.
  */
 export async function resealIdentities(store: Store, keys: ServerKeys, log: Pick<Logger, 'error'>): Promise<void> {
   for (const stored of await store.identities.listAll()) {

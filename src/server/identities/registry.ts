@@ -14,14 +14,20 @@ import { openApple, openGoogle } from './credentials.ts'
 
 export type Identities = ReturnType<typeof createIdentities>
 
-/** Open an identity of the database. If `before` is open, it continues with the new keys. */
+/**
+ * The functions that open an identity of the database, by platform. If `before` is given, this open identity continues
+ * with the new keys. A platform without an opener has only the identity of the server.
+ */
 export type SideOpeners = { [P in Platform]?: (stored: StoredIdentity, before?: Sides[P]) => Promise<Sides[P]> }
 
 type Opener = (stored: StoredIdentity, before?: Side) => Promise<Side>
 
 export interface IdentitiesOptions {
   store: Store
-  /** The identity of the flags. Called for each use, because its credentials can be replaced. */
+  /**
+   * Returns the server's own identity, which flags configure. Called for each use, because its credentials can be
+   * replaced.
+   */
   server: () => Partial<Sides>
   wallets: Wallets
   openers: SideOpeners
@@ -107,7 +113,10 @@ export function createIdentities(options: IdentitiesOptions) {
     }
   }
 
-  /** @throws ApiError the `signingError`. Returns `undefined` for a platform that this process does not issue for */
+  /**
+   * Returns `undefined` for a platform that this process does not issue for.
+   * @throws ApiError the `signingError` of the platform
+   */
   async function of<P extends Platform>(platform: P, id: string | null): Promise<Sides[P] | undefined> {
     const own = server()[platform]
     if (!own || id === null) return own
@@ -184,7 +193,9 @@ export interface OpenersOptions {
   createWallets: { apple(identity: AppleIdentity): AppleWallet; google(identity: GoogleSigner): GoogleWallet }
 }
 
-/** Creates the openers. Open connections continue with a new certificate. */
+/**
+ * Creates the openers. If the certificate of an Apple identity changes, its open connections continue with the new one.
+ */
 export function createOpeners({ keys, connections, createWallets }: OpenersOptions): SideOpeners {
   return {
     async apple(stored, before) {

@@ -102,7 +102,10 @@ export async function makeSandboxPass(
 const issuersFolder = (config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>) =>
   join(sandboxFolder(config), 'google-issuers')
 
-/** Creates another key of a further issuer, which the Google emulator accepts in addition to previous ones. */
+/**
+ * Creates another key of the service account of a further issuer. The Google emulator accepts it immediately, and keeps
+ * accepting previous keys, as Google does. Returns the key file.
+ */
 export async function makeSandboxIssuer(config: Config, issuerId: string): Promise<string> {
   const { serviceAccountJson } = await createSandboxGoogle(`sandbox-${issuerId}`)
   const { client_email: clientEmail, private_key: key, private_key_id: keyId } = JSON.parse(serviceAccountJson)
@@ -125,7 +128,9 @@ export function sandboxIssuers(config: Pick<Config, 'databaseUrl' | 'sandboxFold
     })
 }
 
-/** Whether the certificates next to the signing identity, which is already checked, are valid. */
+/**
+ * Whether the certificates next to the signing identity are valid. The signing identity was checked when it was read.
+ */
 function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: AppleSandbox, at: Date): boolean {
   try {
     const [root, wwdr, server] = [rootPem, wwdrPem, serverCertificatePem].map((pem) => new X509Certificate(pem))
@@ -141,8 +146,9 @@ function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: 
 }
 
 /**
- * Reads the folder, which the first of several starting servers creates atomically. If a file in it is missing, damaged, or
- * expired, uses the next folder (`apple-2`, `apple-3`).
+ * Reads the folder, and creates it if it does not exist. If a file in the folder is missing, damaged, or expired, the
+ * next folder is used (`apple`, `apple-2`, `apple-3`). A folder is created atomically: if several servers start, all
+ * use the folder of the first one.
  */
 async function loadOrCreate<T>(
   base: string,

@@ -2,7 +2,10 @@ import sharp from 'sharp'
 import type { ImageSize } from '../../wallets/wallet.ts'
 import { type MadeFiles, makeFiles } from './make-files.ts'
 
-/** Decodes images, one at a time. Kills itself when its parent exits: native code that hangs would block an orderly exit. */
+/**
+ * The process that decodes images, one at a time. It kills itself when its parent exits for any reason: a decoder that
+ * hangs in native code would block an orderly exit.
+ */
 
 export interface DecodeRequest {
   bytes: Uint8Array
@@ -12,7 +15,10 @@ export interface DecodeRequest {
 /** A message to the parent; `ready` comes once, before all others. */
 export type DecodeResponse = { ready: true } | { made: MadeFiles } | { error: string }
 
-/** Images within the limits need far less, and a leak must not use up the memory of the machine. */
+/**
+ * The maximum memory of the process. Images within the limits need far less, and a leak must not use up the memory of
+ * the machine.
+ */
 const MAX_MEMORY_BYTES = 512 * 1024 * 1024
 const WATCH_MS = 100
 

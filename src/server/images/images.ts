@@ -164,7 +164,10 @@ export interface DecoderOptions {
   program?: string
 }
 
-/** The most expensive image within the limits of inspectImage takes two seconds on one core. */
+/**
+ * The default of `killAfterSeconds`. The most expensive image within the limits of inspectImage takes two seconds on
+ * one core.
+ */
 const KILL_AFTER_SECONDS = 15
 const START_SECONDS = 30
 /** The idle time after which the process ends, which frees its memory. */

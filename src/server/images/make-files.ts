@@ -10,7 +10,10 @@ export interface MadeFiles {
   mosaic: Mosaic
 }
 
-/** Shorter than the time after which the parent kills the process, so that a slow image does not end it. */
+/**
+ * The timeout of an image. It is shorter than the time after which the parent kills the process, so that a slow image
+ * does not end the process.
+ */
 const TIMEOUT_SECONDS = 10
 
 /**

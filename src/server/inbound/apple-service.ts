@@ -37,7 +37,10 @@ const SerialNumber = text(1, 255)
 
 const MAX_BODY_BYTES = 64 * 1024
 
-/** Limited, because an update of the pass reads all devices. Even a shared pass has far fewer. */
+/**
+ * The maximum number of devices of a pass. It is limited, because an update of the pass reads all of them. Even a pass
+ * that many people share has far fewer.
+ */
 const MAX_DEVICES = 10_000
 
 /** A list debits one additional request per PASSES_A_REQUEST passes on the device. At most MAX_COUNTED passes count. */
@@ -262,7 +265,10 @@ function decoded(part = ''): string {
   }
 }
 
-/** Returns lastUpdated as a string: phones do not interpret it, but a number stops their updates. */
+/**
+ * Returns the value of lastUpdated. The value must be a string: phones do not interpret the string, but a number stops
+ * their updates.
+ */
 function walletTag({ tag, passId }: DevicePlace): string {
   return passId === undefined ? `v${tag}` : `v${tag}-${passId}`
 }

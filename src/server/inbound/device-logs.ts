@@ -10,7 +10,10 @@ const MAX_LOGS = 5
 const MAX_LOGGED_LENGTH = 300
 const MAX_KEPT_LENGTH = 500
 
-/** The pass types and serial numbers to look up per message. A message of a phone has one of each. */
+/**
+ * The maximum number of pass types, and of serial numbers, that are looked up per message. A message of a phone has one
+ * of each.
+ */
 const MAX_NAMES = 2
 
 /**
@@ -54,7 +57,10 @@ async function findNamed(message: string, { store, identities }: DeviceLogServic
   return found.size === 1 ? [...found.values()][0] : undefined
 }
 
-/** Returns the serial number after these words, which iOS writes, or else texts that look like our serial numbers. */
+/**
+ * Returns the serial number after the words "serial number", which iOS writes. Without these words, returns texts in
+ * the form of this server's serial numbers, which are UUIDs.
+ */
 function serialNumbersIn(message: string): string[] {
   const [, quoted, plain] = /\bserial number (?:'([^']+)'|([^\s,;()']+))/i.exec(message) ?? []
   const named = quoted ?? plain

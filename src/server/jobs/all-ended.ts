@@ -1,4 +1,7 @@
-/** Waits for all promises, so that no caller retries work that is still running. @throws the first error, after that */
+/**
+ * Waits for every promise to settle, even if one rejects, so that a caller cannot retry work that is still running.
+ * @throws the first error, after all promises have settled
+ */
 export async function allEnded<T>(work: Iterable<Promise<T>>): Promise<T[]> {
   const ends = await Promise.allSettled(work)
   return ends.map((end) => {

@@ -60,7 +60,10 @@ const NACK_RETRY_MS = 250
 /** The time without a poll after which a queue with free slots counts as hanging. */
 const ALIVE_MS = 30_000
 
-/** Starts one loop per queue and priority that claims jobs from the outbox, which any number of processes share. */
+/**
+ * Starts one loop per queue and priority, which claims jobs from the outbox. Several workers, in any number of
+ * processes, share the work through claims.
+ */
 export function startWorker(services: Services, options: WorkerOptions): Worker {
   const wake: OnDue = (place) => running.find((one) => one.place === place)?.wake()
   const running = [
@@ -93,7 +96,10 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
   const throttle = createThrottle(perSecond)
   const pollMilliseconds = pollSeconds * 1000
   const { store, clock, isClockOff, log, metrics } = services
-  /** Separate turns at the writer, so that claims and renewals of leases do not wait for the writes of handlers. */
+  /**
+   * A view of the store with separate turns at the writer, so that claims and renewals of leases do not wait for the
+   * writes of handlers.
+   */
   const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()
   const hanging = new Map<Promise<void>, Job[]>()
@@ -140,7 +146,10 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
     }
   }
 
-  /** Returns the time until the next job, at most the poll interval: other processes can insert jobs without notice. */
+  /**
+   * Returns the time until the next job, but at most the poll interval, because other processes can insert jobs without
+   * notice.
+   */
   function millisecondsTo(nextRunAt: Date | undefined): number {
     return nextRunAt ? Math.min(nextRunAt.getTime() - clock().getTime(), pollMilliseconds) : pollMilliseconds
   }

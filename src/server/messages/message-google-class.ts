@@ -56,7 +56,10 @@ interface ClassSending extends Outcome {
   note?: (tx: Repositories) => Promise<void>
 }
 
-/** The time after which the sender of a class message counts as stopped: longer than its API calls with retries. */
+/**
+ * The time after which the process that sends a class message counts as stopped. It is longer than the API calls of the
+ * message, including retries and waits for the rate limit.
+ */
 const SENDING_MS = 60_000
 
 /**

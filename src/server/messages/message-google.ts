@@ -76,7 +76,9 @@ async function messageOf(
   })
 }
 
-/** Jobs whose messages were attempted. If a batch fails, its jobs run again without counting an attempt. */
+/**
+ * Jobs whose messages were attempted. If a batch fails, the worker runs its jobs again, without counting an attempt.
+ */
 const tried = new WeakSet<Job>()
 
 async function send(message: Message, services: GoogleServices, slot: Slot | undefined): Promise<Outcome> {
@@ -112,12 +114,18 @@ async function attempt(
   }
 }
 
-/** The error for a message of a paused identity. It counts as an attempt, so that the message is not sent too late. */
+/**
+ * Returns the error for a message of a paused identity. The error counts as an attempt, so that the message fails after
+ * several pauses instead of being sent too late.
+ */
 function notAnswered(): GoogleApiError {
   return new GoogleApiError({ kind: 'unavailable', message: 'Google does not respond to this identity.' })
 }
 
-/** Returns the outcome of a call. If a pass has reached its cap, the platform responded, so the identity works. */
+/**
+ * Returns the outcome of a call. If the cap of a pass is reached, the platform responded, so this is not a failure of
+ * the identity.
+ */
 function outcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
   return 'error' in result && isCap(result.error) ? 'answered' : googleOutcomeOf(result)
 }

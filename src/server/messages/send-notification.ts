@@ -252,7 +252,10 @@ async function placesOf(
   return groupBy(await tx.notifications.listPlaces(workspaceId, passIds, first, last), ({ passId }) => passId)
 }
 
-/** Whether the cap excludes a notification of a broadcast. Single notifications were counted at their creation. */
+/**
+ * Whether the cap excludes a notification of a broadcast. If several undecided notifications compete, the first one
+ * that starts is sent. Single notifications were counted toward the cap when they were created.
+ */
 function exceedsPassCap({ id, broadcastId, cappedAt }: StoredNotification, places: Place[]): boolean {
   if (broadcastId === null) return false
   const others = places.filter((place) => place.isCertain && place.id !== id).map((place) => place.dueAt)

@@ -23,14 +23,23 @@ export interface DatabaseWatchOptions {
   isFrozen: boolean | undefined
 }
 
-/** The difference above which the log and doctor warn: half of a lease, so that no server takes jobs from another. */
+/**
+ * The difference above which the log and doctor warn. Leases of jobs last 10 s, so servers whose clocks differ by more
+ * than half of that take jobs from each other.
+ */
 export const WARN_SKEW_SECONDS = 5
 
-/** Above this difference, a server would run jobs too early, and receivers would reject its signatures. */
+/**
+ * The maximum difference. Above it, a server would run jobs too early or take jobs of other servers, and receivers
+ * would reject its signatures.
+ */
 const MAX_SKEW_SECONDS = 30
 
 const INTERVAL_MS = 5_000
-/** The interval of checks while the database rejects writes. It is short, so that the server is ready soon after. */
+/**
+ * The interval between checks while the database rejects writes. It is short, so that the server is ready soon after
+ * writes succeed.
+ */
 const RECOVERY_INTERVAL_MS = 1_000
 
 /** Writes to the database and compares the clocks, now and every 5 seconds. Resolves after the first check. */

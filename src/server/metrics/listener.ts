@@ -103,7 +103,10 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   const { store, certificates, isDamaged, watch, clock, log } = options
   const readOverview = createOverviewReader(store, clock, log)
   const registers = [registry]
-  /** Creates a gauge that is read at the scrape. It has no values while the database does not respond. */
+  /**
+   * Creates a gauge whose values are read at the time of the scrape. While the database does not respond, the gauge has
+   * no values.
+   */
   const gauge = <Label extends string>(
     name: string,
     help: string,

@@ -9,7 +9,10 @@ import type { ProviderCall } from '../../wallets/wallet.ts'
 import { createLineLimit } from '../line-limit.ts'
 import type { Logger } from '../log.ts'
 
-/** The metrics of this process (docs/metrics.md). Labels never contain a workspace or other data of customers. */
+/**
+ * The metrics of this process, in a separate registry. docs/metrics.md describes each. Labels have few possible values:
+ * never a workspace, webhook, pass, path, or other data of customers.
+ */
 export type Metrics = ReturnType<typeof createMetrics>
 
 /** The buckets of request times, from a cached read to the longest wait of a client. */
@@ -136,7 +139,10 @@ export interface DroppedRegistrations {
   note(dropped: DroppedRegistration[], results: Iterable<Pick<PushResult, 'pushToken' | 'reason'>>): void
 }
 
-/** Counts dropped registrations and logs some, without tokens: any holder can register invalid tokens. */
+/**
+ * Counts dropped registrations and logs a limited number, because any holder can register invalid tokens. Tokens and
+ * device IDs are not logged.
+ */
 export function createDroppedRegistrations({ log, metrics }: { log: Logger; metrics: Metrics }): DroppedRegistrations {
   const limit = createLineLimit((leftOut, workspaces) =>
     log.warn({ leftOut, workspaces }, `${leftOut} more device registrations were dropped`),

@@ -226,7 +226,10 @@ export async function appear(draft: string, target: string, rejection: string): 
   return null
 }
 
-/** Precedes the length and the SHA-256 at the end of a backup. SQLite ignores this line, so a backup opens as a database. */
+/**
+ * A backup is a SQLite database followed by one line with the length and the SHA-256 of the database, so that the
+ * checksum cannot get lost. SQLite reads only the pages that its header counts, so a backup also opens as a database.
+ */
 const MARK = '\npasses-backup-1 '
 const LINE = /\npasses-backup-1 bytes=(\d+) sha256=([0-9a-f]{64})\n$/
 const LONGEST_LINE = 128
@@ -248,12 +251,18 @@ async function seal(path: string): Promise<void> {
   }
 }
 
-/** `sealed` if the checksum matches, `without checksum` if an older version wrote the backup, or unusable. */
+/**
+ * The state of a backup: `sealed` if the checksum matches, `without checksum` if an older version wrote it, or
+ * unusable.
+ */
 export type Unsealed =
   /** The reason why the file cannot be restored, as a phrase that follows the file name. */
   { fault: string } | 'sealed' | 'without checksum'
 
-/** Copies the database to a file that is private from its first byte, and verifies the checksum if there is one. */
+/**
+ * Copies the database to a file that is private from its first byte, and verifies the checksum. A file without a
+ * checksum line is copied unchanged: an older version wrote it, or it is not a backup.
+ */
 async function unseal(path: string, target: string): Promise<Unsealed> {
   const { size } = await stat(path)
   if (size === 0) return { fault: 'is empty: it contains no database of passes' }

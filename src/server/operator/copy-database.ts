@@ -70,7 +70,10 @@ function isSqliteError(error: unknown): boolean {
   return String((error as { code?: unknown }).code).startsWith('SQLITE_')
 }
 
-/** Checks that the source is complete, up to date, and not in use: the copy would miss later writes. */
+/**
+ * Checks that the source is complete and up to date, and that no server uses it, because the copy would miss later
+ * writes.
+ */
 async function requireCopyable(source: Database, at: Date): Promise<void> {
   await requireWhole(source.reader)
   const pending = await pendingMigrations(source)

@@ -40,7 +40,10 @@ export async function getPassToErase(
   throw new OperatorError(`Pass not found in the workspace${hint}.`)
 }
 
-/** Erases the data of a pass, without its counts. A second run erases data that arrived since, such as a door's report. */
+/**
+ * Erases the data of a pass. Counts and decisions remain. A second run erases data that arrived since, such as a late
+ * report of a door.
+ */
 export async function erasePass(
   { store, database }: { store: Store; database: Database },
   workspaceId: string,

@@ -29,7 +29,10 @@ export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date)
   return retried + issued
 }
 
-/** Queues passes that could not be signed, each once, even if it fails again because its key is still missing. */
+/**
+ * Queues passes that could not be signed. Queues each pass once, even if it fails again in the meantime because its key
+ * is still missing.
+ */
 async function issueUnsigned(store: Store, workspaceId: string, at: Date): Promise<number> {
   let count = 0
   let last: string | undefined

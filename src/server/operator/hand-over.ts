@@ -14,7 +14,10 @@ export interface HandOverSearch {
   workspace: string
   project?: string | undefined
   template?: string | undefined
-  /** Only passes of this identity, as an import accepts one identity. `server`: the identity of the flags of serve. */
+  /**
+   * Restricts the passes to one identity, because an import accepts the passes of one identity. `server` is the
+   * identity that the flags of serve configure.
+   */
   identity?: string | undefined
 }
 
@@ -205,7 +208,10 @@ async function collectVariables(
   }
 }
 
-/** Whether a variable gets a column. Import ignores case, spaces, underscores, and hyphens in names of fixed columns. */
+/**
+ * Whether a variable gets a column. Names of fixed columns are excluded in all forms, because import ignores case,
+ * spaces, underscores, and hyphens.
+ */
 function isColumn(name: string): boolean {
   return name !== '' && name.trim() === name && !/[\p{Cc}\uFFFD]/u.test(name) && !OWN.has(looseName(name))
 }
@@ -295,7 +301,10 @@ async function codeOf(pass: HandOverPass['pass'], definitions: Definitions): Pro
   return barcodeMessage(definition, buildScope(definition, pass, pass.expiresAt))
 }
 
-/** Whether a device fits into a cell, where import separates devices by spaces, and tokens by the last colon. */
+/**
+ * Whether a device fits into a cell. Import separates devices by spaces, and the token from the device ID by the last
+ * colon.
+ */
 function isExportable({ deviceId, pushToken }: HandOverPass['devices'][number]): boolean {
   return !/[\s\p{Cc}]/u.test(deviceId) && deviceId.length <= 255 && /^[0-9A-Za-z]{1,200}$/.test(pushToken)
 }

@@ -5,7 +5,10 @@ import type { StoredToken } from '../../storage/workspaces/tokens-repository.ts'
 import { createToken, type MadeToken } from '../create-token.ts'
 import { auditOperator, OperatorError } from './operator.ts'
 
-/** The maximum number of projects of a token, because every query of its requests lists all of them. */
+/**
+ * The maximum number of projects of a token. It is limited, because every query of the token's requests lists all of
+ * them.
+ */
 const MAX_PROJECTS = 100
 
 /** @throws OperatorError if a project is missing or ambiguous, or a scope applies to the whole workspace */
@@ -31,7 +34,8 @@ export async function findProjectsOfToken(
 }
 
 /**
- * Replaces a token, which stays valid for the overlap or until its own earlier expiry. Rejects concurrent rotations.
+ * Replaces a token. The old token stays valid for the overlap, or until its own expiry if that is earlier. If two
+ * rotations are concurrent, one is rejected.
  * @throws OperatorError
  */
 export async function rotateToken(

@@ -58,7 +58,10 @@ export async function startMove(store: Store, workspace: string, options: MoveOp
   })
 }
 
-/** Cancels a move. Phones that already moved do not return. @throws OperatorError */
+/**
+ * Cancels a move: new packages contain the address of this server again. Phones that already moved do not return.
+ * @throws OperatorError
+ */
 export async function cancelMove(store: Store, workspace: string, at: Date): Promise<void> {
   const { id } = await getWorkspace(store, workspace)
   await store.transaction(async (tx) => {
@@ -91,7 +94,10 @@ export async function checkTarget(
   return passes.length > 0
 }
 
-/** Whether all phones use this address. False after the server changed its address, until the phones are moved. */
+/**
+ * Whether all phones already use this address. False if the server changed its address, because phones keep the former
+ * address until they are moved.
+ */
 async function isOnlyAddress(store: Store, url: string): Promise<boolean> {
   const address = await findAddress(store)
   if (!address || address.former !== undefined) return false

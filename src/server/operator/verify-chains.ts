@@ -152,7 +152,9 @@ async function findUnchained(
   return unknown.filter(({ id }) => !recent.has(id))
 }
 
-/** A set of IDs. A JavaScript Set can hold only about 16 million. Takes about 100 bytes per ID. */
+/**
+ * A set of IDs without a size limit. A JavaScript Set can hold only about 16 million IDs. Takes about 100 bytes per ID.
+ */
 interface IdSet {
   add(id: string): void
   has(id: string): boolean

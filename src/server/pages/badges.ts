@@ -89,7 +89,10 @@ function readBadge(path: string, platform: Platform): { language: string; file: 
 /** The policy of a badge, so that an SVG that is opened directly cannot run or load anything. */
 const SEALED = { 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox" }
 
-/** Returns the language of a file name, such as `pt_BR`; undefined for words that only look like a language tag. */
+/**
+ * Returns the language of a file name. Accepts underscores for hyphens, as in `pt_BR`. Rejects words that only have the
+ * shape of a language tag.
+ */
 function canonicalLanguage(name: string): string | undefined {
   if (!/^[a-z]{2,3}(?![a-z])/i.test(name)) return undefined
   try {

@@ -118,7 +118,10 @@ ${body}
 `
 }
 
-/** Returns headers that prevent framing, type sniffing, caching, the camera, and forms if no policy permits them. */
+/**
+ * Returns headers that prevent framing, type sniffing, caching, the use of the camera, and, unless the policy permits
+ * them, forms.
+ */
 export function pageHeaders(policy: Record<string, string>): Record<string, string> {
   const { 'form-action': forms = "'none'", ...others } = policy
   const whole = { ...others, 'base-uri': "'none'", 'form-action': forms, 'frame-ancestors': "'none'" }

@@ -103,7 +103,9 @@ export function mountPublic(app: H3, { services, readiness, limitFiles, hasSignI
 /** The size of images in chat previews. Some chats reject files of more than 600 kB. */
 const sharedSize = { width: 800, height: 420, scale: 1 } as const
 
-/** Returns the image for chats. Creates it first if the image was uploaded before this size existed. */
+/**
+ * Returns the image for chats. Creates it with the first request, if the image was uploaded before this size existed.
+ */
 async function findShared(id: string, { store, images }: Pick<Services, 'store' | 'images'>) {
   if (!(await store.images.isPublic(id))) return undefined
   const [file] = await images.loadFiles(id, [sharedSize])
@@ -126,7 +128,10 @@ function fileOf({ html, headers }: Page): PublicFile {
   return publicFile({ contentType, cacheControl: REVALIDATED, content: html, headers: others })
 }
 
-/** Returns a page of the API description, which the first request builds in slices, to keep the start short. */
+/**
+ * Returns a page of the API description. To build the description takes half as long as a start, so it is built with
+ * the first request, in slices.
+ */
 function onceDescribed(make: () => PublicFile): () => Promise<PublicFile> {
   return once(async () => {
     await mapInSlices(describeRoutes(), () => undefined)

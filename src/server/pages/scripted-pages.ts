@@ -14,11 +14,17 @@ import {
 } from './assets.ts'
 import { htmlDocument, pageHeaders } from './html.ts'
 
-/** Pages without text, which a script renders in the reader's language. Relative addresses work behind any proxy. */
+/**
+ * Pages that a script renders in the reader's language, so their documents contain no text. Addresses are relative, so
+ * that they work under any path of a proxy.
+ */
 
 /** The path of the page with which any phone becomes a door. The paths of its files start with this path. */
 export const doorPath = '/door'
-/** The path of the desk (decisions/0026), with which the paths of its files start. */
+/**
+ * The path of the desk, a page for anyone with a token or a session (decisions/0026). The paths of its files
+ * start with this path.
+ */
 export const deskPath = '/desk'
 
 /** The files of a page by name, and its manifest `NAME.json`: see scripts/build-NAME.js. */

@@ -16,7 +16,10 @@ export interface PageLanguage {
 
 export const english: PageLanguage = { tag: 'en', locale: 'en', words: pagesTexts.en }
 
-/** Fills in the names of wallets and of the first one's phone. In Italian, "a(d)" becomes "ad" before an A. */
+/**
+ * Fills in the names of wallets, and the name of the phone of the first wallet. In Italian, "a(d)" becomes "ad" before
+ * an A.
+ */
 export function nameWallets(sentence: string, platforms: readonly Platform[], { words, tag }: PageLanguage): string {
   const facts = platforms.map((platform) => platformFacts[platform])
   const names = facts.map(({ wallet, walletIn }) => walletIn?.[tag] ?? wallet)

@@ -50,7 +50,10 @@ export function planChange(
   }
 }
 
-/** Returns the group of the updated pass: as requested, else as computed unless an earlier request set another. */
+/**
+ * Returns the group of the updated pass: the group in the request, else the group that the template computes. A pass
+ * that an earlier request put into another group stays in that group.
+ */
 function groupAfter(
   pass: StoredPass,
   asked: string | null | undefined,

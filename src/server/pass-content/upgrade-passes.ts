@@ -131,7 +131,10 @@ async function writeChunk(tx: Repositories, job: Job, prepared: Prepared | undef
   return isLast
 }
 
-/** Locks passes, and returns those before the first that changed since it was read, with which the next chunk begins. */
+/**
+ * Locks passes, and returns those before the first one that changed since it was read. The next chunk begins with that
+ * pass.
+ */
 async function lockUnchanged(tx: Repositories, workspaceId: string, plans: Plan[]): Promise<Plan[]> {
   if (plans.length === 0) return []
   const versions = await tx.upgrades.lockPasses(

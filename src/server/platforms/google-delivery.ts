@@ -110,7 +110,10 @@ async function placeIn(pass: StoredPass, { issuing }: Services): Promise<GoogleP
   return likelyPlace(pass, card)
 }
 
-/** Returns names at Google that are at least as long as the real ones, as an existing object can have other names. */
+/**
+ * Returns an estimate of a pass's names at Google that is at least as long as the real names. The name of an existing
+ * object can differ, but is not longer.
+ */
 function likelyPlace(
   { copyId: id, templateId, templateVersion, googleClassId, googleObjectId }: StoredPass,
   card: Card,

@@ -21,11 +21,17 @@ export interface Definitions {
     templateVersionIds: string[],
     from?: Pick<Store, 'templateVersions'>,
   ): Promise<Map<string, VersionContent>>
-  /** Returns the keys of `google.object` in older published versions, which Google objects of the pass can still have. */
+  /**
+   * Returns the keys of `google.object`, without values, in published versions that are older than the version of a
+   * pass. Google objects that show the pass can still have these keys.
+   */
   listRetired(pass: Pick<StoredPass, 'workspaceId' | 'templateId' | 'templateVersion'>): Promise<Overrides[]>
 }
 
-/** The size of the cache, measured as JSON. In memory, empty lists can take up to twenty times as much. */
+/**
+ * The size of the cache of all workspaces, measured as JSON: thousands of typical definitions. In memory, a definition
+ * takes about as much as its JSON, but up to twenty times as much if it consists of empty lists.
+ */
 const MAX_BYTES = 8 * 1024 * 1024
 
 /** The size of the cache of keys of all workspaces. A version has a few hundred bytes of keys. */
@@ -36,7 +42,10 @@ const READ_AT_ONCE = 10
 
 type OverrideKeys = ReturnType<typeof keysOf>
 
-/** The maximum number of versions in memory at once. One can have a megabyte of JSON, and take five in memory. */
+/**
+ * The maximum number of versions in memory at once. A version can have a megabyte of JSON, and take five megabytes of
+ * memory if it consists of empty lists.
+ */
 export const VERSIONS_AT_ONCE = 5
 
 interface Kept {

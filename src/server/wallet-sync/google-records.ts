@@ -19,7 +19,10 @@ export interface SentObject {
   mark: string | null
 }
 
-/** Records what Google received. Sends again if the pass changed meanwhile, or a newer result was overwritten. */
+/**
+ * Records what Google received. The pass is sent again if it changed during this send, or if this send overwrote the
+ * result of a newer one.
+ */
 export function recordSent(
   pass: StoredPass,
   { place, ofClass, digest, mark }: SentObject,
@@ -41,7 +44,10 @@ export function recordSent(
   })
 }
 
-/** Records an object that was sent during a transfer, and queues its expiry: it belongs to the former holder. */
+/**
+ * Records an object that was sent while the pass was transferred, and queues its expiry, because the object belongs to
+ * the former holder.
+ */
 async function recordTransferred(tx: Repositories, pass: StoredPass, place: GooglePlace, at: Date): Promise<void> {
   const { workspaceId, id, templateVersionId } = pass
   await tx.googleObjects.insertTransferred(workspaceId, id, { ...place, templateVersionId })

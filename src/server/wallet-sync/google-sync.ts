@@ -91,7 +91,10 @@ export function createGoogleSync(options: GoogleSyncOptions) {
     return { rendered: asKind(rendered, kind), former, isUnknown: known.sent === null, isNew: false, sentDigest }
   }
 
-  /** Resolves linked passes in one query, without those that Google does not have, or rejects as nested links. */
+  /**
+   * Resolves the linked passes in one query. Omits passes without an object at Google until the next update, and passes
+   * that can have links themselves, because Google rejects nested links.
+   */
   async function linksOf(pass: StoredPass, { card }: WalletPass): Promise<Pick<WalletPass, 'linkedObjectIds'>> {
     // Omit texts that are not valid external IDs: they name no pass, and PostgreSQL rejects a query with NUL.
     const externalIds = new Set(card.google.linkedPasses?.filter((id) => ExternalPassId.safeParse(id).success))
@@ -139,7 +142,10 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       if (isOutdated) sent.ofClass = ofClass
     }
 
-    /** Expires former objects, after an update to the current content, which also removes erased data. */
+    /**
+     * Expires former objects. Each is first updated to the current content of the pass, so that erased data is also
+     * removed from former objects.
+     */
     async function expire(calls: GoogleCalls): Promise<void> {
       for (const { kind, objectSuffix, templateVersionId } of former) {
         const previous = await issuing.render({ ...pass, templateVersionId })
@@ -173,7 +179,10 @@ export function createGoogleSync(options: GoogleSyncOptions) {
     }
   }
 
-  /** Whether a pass's class has a name that is too long for a save link. Sending the pass again shortens it. */
+  /**
+   * Whether the class of a pass has a long name, which takes too much of a save link. Sending the pass again shortens
+   * the name.
+   */
   function hasLongClassName({ googleClassId }: StoredPass, { classSuffix }: GooglePlace): boolean {
     return googleClassId !== null && isLongClassSuffix(classSuffix)
   }

@@ -7,7 +7,10 @@ import { recordFailure } from './issuing.ts'
 
 type IssueServices = Pick<Services, 'store' | 'clock' | 'issuing' | 'eventLoop'>
 
-/** Issues passes a few at a time, so that other work gets the event loop and the write lock in between. */
+/**
+ * Issues passes a few at a time, so that other work gets the event loop and the write lock in between. A QUEUED pass
+ * becomes ISSUED or FAILED, and is shown as ISSUING while its job is claimed.
+ */
 export async function issuePasses(jobs: Job[], services: IssueServices): Promise<void> {
   const { workspaceId } = jobs[0]!
   const pace = createPace(SOME)
@@ -27,7 +30,10 @@ export async function failPass(tx: Repositories, job: DiscardedJob, message: str
   await recordFailure(tx, pass, error, { at, correlationId: job.correlationId })
 }
 
-/** The number of passes per transaction. Fewer would increase the total time, even on a slow machine. */
+/**
+ * The number of passes per transaction. The minimum is not lower, because even on a slow machine, smaller transactions
+ * would only increase the total time.
+ */
 const SOME = { first: 50, least: 25, most: 100 }
 
 async function issueSome(

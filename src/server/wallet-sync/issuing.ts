@@ -32,7 +32,10 @@ export interface Outcome {
 export interface Issuing {
   /** Renders passes for every configured platform. Passes that are deleted or already issued are omitted. */
   prepare(workspaceId: string, passIds: string[], at: Date): Promise<Outcome[]>
-  /** Writes outcomes with their events. Returns the ids of passes that changed since, and still have to be issued. */
+  /**
+   * Writes the outcomes with their events. Returns the IDs of passes that changed since they were rendered and still
+   * have to be issued.
+   */
   write(tx: Repositories, workspaceId: string, outcomes: Outcome[], cause: Cause): Promise<string[]>
   /** Renders the current state of a pass for the platforms, in all languages or only the given one. */
   render(pass: StoredPass, language?: string): Promise<WalletPass>
@@ -298,7 +301,9 @@ function scopeOf(pass: StoredPass, definition: Definition) {
   return buildScope(definition, pass, pass.expiresAt)
 }
 
-/** Renders the card of a version with its defaults, and with the values that all passes of it or a class share. */
+/**
+ * Renders the card of a version with its defaults, and with the values that all passes of the version or a class share.
+ */
 export async function renderTemplateCards(
   version: Pick<PublishedVersion, 'definition' | 'passType' | 'templateName' | 'projectName'> & InLanguages,
   values: ClassClaim['values'] = {},

@@ -41,7 +41,10 @@ const MAX_LOGGED = 1_000
 /** The size of the cache: a few thousand signatures. */
 const MAX_BYTES = 16 * 1024 * 1024
 
-/** The maximum number of signatures in progress or queued: 0.25 s of work on two cores. Half of it per workspace. */
+/**
+ * The maximum number of signatures in progress or queued: about 0.25 s of work on two cores, and half of it per
+ * workspace.
+ */
 const MAX_SIGNING = 1_024
 const MAX_SIGNING_OF_WORKSPACE = 512
 
@@ -50,7 +53,10 @@ const SIGNING_AT_ONCE = 3
 
 /** The number of bundles that are created at once. Each contains up to ten complete packages. */
 const BUNDLES_AT_ONCE = 2
-/** The maximum size of a bundle. iPhones accept 150 MB, but two bundles with their parts can be in memory at once. */
+/**
+ * The maximum size of a bundle. It is far below the 150 MB that iPhones accept, because two bundles with their parts
+ * can be in memory at once.
+ */
 const MAX_BUNDLE_BYTES = 64 * 1024 * 1024
 /** The default of `maxSendingBytes`. A client that reads slowly holds a bundle for up to two minutes. */
 const MAX_SENDING_BYTES = 4 * MAX_BUNDLE_BYTES
@@ -84,7 +90,10 @@ export function createPackages(
     return { ...unsigned, sign: (moment) => apple.signPackage(unsigned, moment) }
   }
 
-  /** Warns once per version, without values, because its passes can be opened thousands of times. */
+  /**
+   * Warns once per version, because its passes can be opened thousands of times. The log names the fields without their
+   * values.
+   */
   function warnOnce({ templateId, templateVersionId, templateVersion }: StoredPass, ambiguous: object): void {
     if (logged.has(templateVersionId)) return
     if (logged.size >= MAX_LOGGED) logged.clear()
@@ -207,7 +216,10 @@ function asUnshown(error: unknown): ApiError {
   throw error
 }
 
-/** Whether the client has the current version. Any other date, even a later one, belongs to other content. */
+/**
+ * Whether the client has the current version. Each version has a unique date, so a later date belongs to other content,
+ * from another server or from before a restore.
+ */
 function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean {
   return since !== null && modifiedAt.getTime() === Date.parse(since)
 }

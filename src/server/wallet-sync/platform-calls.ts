@@ -47,7 +47,10 @@ export async function eachIdentity<T>(
   await allEnded([...groupBy(items, identityOf).values()].map(work))
 }
 
-/** Snoozes jobs of a paused identity and all similar waiting jobs, without counting an attempt. */
+/**
+ * Snoozes jobs of a paused identity, and other waiting jobs of the identity with the same kind and workspace, without
+ * counting an attempt.
+ */
 export async function holdBack(
   jobs: Job[],
   { until, ...identity }: { platform: Platform; identityId: string | null; until: Date },

@@ -198,7 +198,10 @@ export type PushServices = Pick<Services, 'push' | 'identities' | 'breakers' | '
 interface PushOptions {
   /** The slot of the batch, which is freed if a push hangs. */
   slot?: Slot | undefined
-  /** Whether the breaker has admitted these pushes. If not, those of a paused identity fail immediately. */
+  /**
+   * Whether the breaker has already admitted these pushes. If not, the breaker decides now, and pushes of a paused
+   * identity fail immediately.
+   */
   isAdmitted?: boolean
 }
 

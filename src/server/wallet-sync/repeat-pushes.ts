@@ -7,10 +7,15 @@ import { queuePushes } from './holders.ts'
 /** The maximum number of devices of a workspace that a run pushes again. The next run follows a minute later. */
 export const NUDGED_A_RUN = 1_000
 
-/** The maximum number of reads of 500 passes per workspace and run, so that others do not wait for minutes. */
+/**
+ * The maximum number of reads of 500 passes per workspace and run, so that other workspaces do not wait for minutes.
+ */
 const MAX_READS = 100
 
-/** Pushes phones again that have not fetched a change. The stored progress prevents a second push after a restart. */
+/**
+ * Pushes phones again that have not fetched a change. The database records the progress, so that a server that resumes
+ * or runs concurrently pushes no phone twice.
+ */
 export async function nudgeSilent(services: LongJobServices & Pick<Services, 'metrics'>): Promise<void> {
   const { store, clock, stopping, metrics } = services
   let workspaceId = await store.nudges.findDueWorkspace(clock())
@@ -28,7 +33,10 @@ export async function nudgeSilent(services: LongJobServices & Pick<Services, 'me
   }
 }
 
-/** Queues pushes of up to `limit` devices. Even with 0, removes the nudges of passes whose phones are up to date. */
+/**
+ * Queues pushes of up to `limit` devices. Even with a limit of 0, removes the nudges of passes whose phones all have
+ * the current version.
+ */
 function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJobServices): Promise<Nudged> {
   return store.transaction(async (tx) => {
     const at = clock()
@@ -39,7 +47,10 @@ function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJob
   })
 }
 
-/** Pushes phones to another address at the rate of each move (decisions/0020). The progress is stored. */
+/**
+ * Pushes phones that have to move to another address, at the rate of each move (decisions/0020). The database records
+ * the progress, so that a server that resumes pushes no phone twice.
+ */
 export async function movePhones(services: LongJobServices & Pick<Services, 'metrics'>): Promise<void> {
   const { store, clock, stopping, metrics } = services
   let workspaceId = await store.moves.findDueWorkspace(clock())

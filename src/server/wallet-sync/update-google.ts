@@ -45,7 +45,10 @@ async function sendIfOutdated(
   return callGoogle(job, { identityId, call, slot }, services)
 }
 
-/** Sends the classes of published versions before a holder saves a pass, and those of changed class keys. */
+/**
+ * Sends the classes of published versions, so that they exist before a holder saves a pass. Also sends the classes of
+ * class keys whose values changed.
+ */
 export function upsertGoogleClasses(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   return eachJob(jobs, (job) => upsertOne(job, services, slot), services)
 }

@@ -13,7 +13,10 @@ export type AttemptServices = JobServices & Pick<Services, 'outbound' | 'metrics
 /** The maximum number of attempts per transaction. A full batch is written without waiting. */
 const MAX_BATCH = 400
 
-/** The time for which successful attempts are buffered, so that one transaction writes many of them. */
+/**
+ * The time for which successful attempts are buffered, so that one transaction writes many of them at little extra
+ * cost.
+ */
 const LINGER_MS = 250
 
 interface AttemptListener {
@@ -22,7 +25,10 @@ interface AttemptListener {
   onFailure(error: unknown): void
 }
 
-/** Writes attempts in groups, one at a time. Failed attempts are immediate, as they can disable the webhook. */
+/**
+ * Writes attempts in groups, one group at a time. Failed attempts are written immediately, because they can disable the
+ * webhook.
+ */
 export function createAttemptBuffer(
   { workspaceId, id }: StoredWebhook,
   job: Job,
@@ -94,7 +100,10 @@ export function createAttemptBuffer(
   }
 }
 
-/** Records attempts and the webhook's health for the holder of its job. Returns the changed webhook, if it exists. */
+/**
+ * Records attempts and the health of their webhook. Returns the changed webhook; undefined if it was deleted. The
+ * caller must hold the job of the webhook.
+ */
 export async function recordAttempts(
   tx: Repositories,
   { workspaceId, id }: Pick<StoredWebhook, 'workspaceId' | 'id'>,

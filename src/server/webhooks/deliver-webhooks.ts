@@ -101,10 +101,17 @@ export async function fanOutEvents(jobs: Job[], services: LongJobServices): Prom
 /** The maximum number of requests in flight to a webhook. */
 const MAX_IN_FLIGHT = 8
 
-/** The maximum number of requests in flight to a failing webhook, so that working ones keep the capacity. */
+/**
+ * The maximum number of requests in flight to a failing webhook, so that many dead webhooks do not take the capacity of
+ * working ones.
+ */
 const MAX_IN_FLIGHT_FAILING = 1
 
-/** Deliveries per read: twice the consecutive successes within these bounds, or the minimum of a failing webhook. */
+/**
+ * The bounds of the number of deliveries that are read together: twice the number of consecutive successes. If a
+ * webhook hangs or fails, this is the minimum, because the webhook may soon be disabled. The next read begins when
+ * fewer deliveries than this number are queued.
+ */
 const PAGE = { least: 2 * MAX_IN_FLIGHT, most: 400 }
 
 /** The maximum number of unwritten attempts, which are sent again after a crash. */
@@ -203,7 +210,10 @@ async function sendDue(
     mayBeMore = due.length > MAX_IN_FLIGHT
   }
 
-  /** Queues deliveries that this process created, without a read. Skips those that a read returned before. */
+  /**
+   * Queues deliveries that this process created, without a read. Skips deliveries that a read returned before their
+   * event arrived.
+   */
   function onEvent(event: StoreEvent): void {
     const made = event.what === 'deliveries' ? event.made?.filter(({ id }) => !underWay.has(id)) : undefined
     if (!made || queue.length + made.length > PAGE.most) hasArrived = true
@@ -224,7 +234,10 @@ async function sendDue(
     return now - (isSame ? Math.max(seenAt, seen.seenAt) : seenAt) < FRESH_MS
   }
 
-  /** Removes a delivery from the queue, to read it again, because data was erased that it can contain. */
+  /**
+   * Removes a delivery from the queue, so that it is read again. Called if data was erased since the last read, because
+   * the delivery can contain the data.
+   */
   function readAgain(delivery: DueDelivery): void {
     queue.shift()
     underWay.delete(delivery.id)

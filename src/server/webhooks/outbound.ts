@@ -19,7 +19,10 @@ export interface OutboundOptions {
 const TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 3_000
 
-/** The maximum size of a response, which is ignored but has to be read before the connection is reused. */
+/**
+ * The maximum size of a response. The content is ignored, but a connection can be reused only after the response was
+ * read.
+ */
 const MAX_RESPONSE_BYTES = 64 * 1024
 
 const NOT_PUBLIC = 'The address is not public.'
@@ -62,7 +65,10 @@ export function createOutbound(options: OutboundOptions) {
   }
 }
 
-/** Closes a connection that sends more. Counts its bytes, because interim responses can be endless, too. */
+/**
+ * Closes a connection that sends more than `MAX_RESPONSE_BYTES` after a request. Counts bytes of the connection,
+ * because endless interim responses or an endless chunk extension are not part of a body.
+ */
 function limitResponses(socket: Socket): void {
   let [written, readBefore, read] = [0, 0, 0]
   socket.on('readable', () => {
@@ -79,7 +85,10 @@ function outcomeOf(statusCode: number): Outcome {
   return { responseCode: statusCode, error: isTaken ? null : `Responded with ${statusCode}.` }
 }
 
-/** Returns the parsed address, or its error. Checks IP literals here in the normalized form of URL. */
+/**
+ * Returns the parsed address, or its error. IP literals need no lookup, so they are checked here, in the normalized
+ * form of URL, which also reads decimal and octal notation.
+ */
 function checkAddress(text: string, allowInsecure: boolean): URL | string {
   if (!URL.canParse(text)) return 'Must be a valid address.'
   const url = new URL(text)
@@ -97,7 +106,10 @@ class ForbiddenAddressError extends Error {
   override readonly name = 'ForbiddenAddressError'
 }
 
-/** Creates a lookup that rejects a name if any of its addresses, which the connection could use, is not public. */
+/**
+ * Creates a lookup that rejects a name if any of its addresses is not public, because the connection can use any of
+ * them.
+ */
 function guardedLookup({ resolve = resolveName, isPublic = isPublicAddress }: OutboundOptions): LookupFunction {
   const check = async (hostname: string) => {
     const addresses = await resolve(hostname)
@@ -112,7 +124,10 @@ function guardedLookup({ resolve = resolveName, isPublic = isPublicAddress }: Ou
   }
 }
 
-/** Queries DNS directly: lookups of the operating system can occupy the few threads that the database also uses. */
+/**
+ * Queries DNS directly. While a name server does not respond, the lookup of the operating system occupies one of the
+ * few threads that the database also uses.
+ */
 async function resolveName(hostname: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: CONNECT_TIMEOUT_MS, tries: 1 })
   const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
@@ -145,7 +160,10 @@ const NEVER = new Set(['168.63.129.16'])
 /** The global unicast addresses of IPv6. Other ranges that `ipaddr` calls unicast are not assigned. */
 const GLOBAL_UNICAST = ipaddr.parse('2000::')
 
-/** Whether an address is public. Not if it embeds an IPv4 address (mapped, NAT64, 6to4, Teredo), which can be any. */
+/**
+ * Whether an address is on the public internet. False for addresses that embed an IPv4 address (mapped, NAT64, 6to4,
+ * Teredo), because they can reach any host.
+ */
 export function isPublicAddress(address: string): boolean {
   const parsed = ipaddr.parse(address)
   if (parsed.range() !== 'unicast' || NEVER.has(parsed.toString())) return false
@@ -176,7 +194,10 @@ function exchange(agent: Dispatcher, request: OutboundRequest, timeoutMs: number
   })
 }
 
-/** A request without response body. `request` of undici would create a stream and an abort signal for each. */
+/**
+ * A request whose response body is discarded. `request` of undici would create a stream and an abort signal per
+ * response, although only the status is needed.
+ */
 class Exchange implements Dispatcher.DispatchHandler {
   private readonly resolve: (statusCode: number) => void
   private readonly reject: (error: Error) => void

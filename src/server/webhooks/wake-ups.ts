@@ -11,7 +11,10 @@ interface Followers {
   reads: Map<string, Promise<unknown>>
 }
 
-/** Wakes up followers of events: immediately after writes of this process, else together at intervals. */
+/**
+ * Wakes up followers of the events of a workspace, and senders to a webhook: immediately if this process wrote events,
+ * else together at intervals, so that many followers query the database as often as one.
+ */
 export function createWakeUps() {
   const bySubject = new Map<string, Followers>()
 
@@ -48,7 +51,10 @@ export function createWakeUps() {
       }
       const { followers, leave } = join(workspaceId, wake)
       return {
-        /** Resolves to true if events came, or after a timeout, another follower's wake-up, or the signal's abort. */
+        /**
+         * Resolves if there can be new events: after a timeout, when another follower wakes up, when the signal aborts,
+         * or immediately if events came since the last call. Resolves to true if events came.
+         */
         async next(milliseconds: number, ended: AbortSignal): Promise<boolean> {
           if (!isWoken && !ended.aborted) {
             await new Promise<void>((resolve) => {

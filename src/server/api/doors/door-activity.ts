@@ -15,7 +15,10 @@ const PENDING = /^\d{1,7}$/
 export function createDoorActivity({ store, log }: { store: Store; log: Logger }) {
   let noted = new Map<string, DoorState & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined
-  /** Tokens whose first request this process wrote. `isSeen` of a cached token is still false after that. */
+  /**
+   * Tokens of doors whose first request this process wrote immediately. `isSeen` of a cached token is still false after
+   * that.
+   */
   const firstSeen = new WeakSet<TokenWithWorkspace>()
 
   async function flush(): Promise<void> {

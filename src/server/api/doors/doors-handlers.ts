@@ -90,7 +90,10 @@ function toDoor({ zoneId, direction, ...door }: StoredDoor): Door {
   return { ...withIsoTimes(door), ...(zoneId !== null && { zoneId, direction: direction ?? 'in' }) }
 }
 
-/** @throws ApiError NOT_FOUND for a zone of another project, VALIDATION_ERROR for a direction without a zone */
+/**
+ * Returns the new zone and direction of a door.
+ * @throws ApiError NOT_FOUND if the zone belongs to another project, VALIDATION_ERROR for a direction without a zone
+ */
 async function placeInZone(
   tx: Repositories,
   door: StoredDoor,

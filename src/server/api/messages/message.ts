@@ -37,7 +37,10 @@ export interface Created<T> {
   isNew: boolean
 }
 
-/** The attempts to find or insert a message, after which its idempotency key belongs to another project. */
+/**
+ * The maximum number of attempts to find or insert a message. After that, the idempotency key belongs to a message of
+ * another project, which the token cannot access.
+ */
 const MAX_ATTEMPTS = 5
 
 interface Messages<T> {

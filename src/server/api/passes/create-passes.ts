@@ -72,7 +72,10 @@ export async function createPasses(items: unknown[], context: RequestContext): P
 
 interface Inserted {
   inserted: Map<string, StoredPass>
-  /** By externalPassId: over a limit of the workspace, unknown images, or values that contradict those of the class. */
+  /**
+   * The errors, by externalPassId, of passes that exceed a limit of the workspace, name unknown images, or contradict
+   * the values of their class.
+   */
   rejected: Map<string, ApiError>
 }
 
@@ -217,7 +220,10 @@ const findTogether = grouped(async (store: Store, take: () => { workspaceId: str
   return requests.map(({ externalPassId }) => byExternalId.get(externalPassId))
 })
 
-/** Plans an insert or an error for the first valid request of each externalPassId. Later ones return its pass. */
+/**
+ * Plans an insert or an error for each request. As with sequential single requests, the first valid request of an
+ * externalPassId creates the pass. Later requests have no plan and return that pass.
+ */
 async function planPasses(
   runs: PassCreate[][],
   { existing, versionsOfFirst }: { existing: Map<string, StoredPass>; versionsOfFirst: PublishedVersion[] },

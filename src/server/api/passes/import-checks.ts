@@ -8,15 +8,24 @@ import type { PublishedVersion } from '../../../storage/templates/template-versi
 import { accountOf } from '../../../storage/workspaces/identities-repository.ts'
 import type { RequestContext } from '../../context.ts'
 
-/** A version with the accounts of its passes; undefined for a platform that the server does not issue for. */
+/**
+ * A version with the accounts of its passes. The account is undefined for a platform that the server does not issue
+ * for.
+ */
 export interface ImportVersion {
   version: PublishedVersion
   accounts: Record<Platform, string | null | undefined>
-  /** Whether other workspaces use the account: they could then take over each other's passes by an import. */
+  /**
+   * Whether other workspaces use the account. If so, passes of another provider cannot be imported under it, because
+   * workspaces could take over each other's passes.
+   */
   isShared: Record<Platform, boolean>
 }
 
-/** @throws ApiError TEMPLATE_NOT_FOUND, or VALIDATION_ERROR for an identity that the workspace cannot use */
+/**
+ * @throws ApiError TEMPLATE_NOT_FOUND
+ * @throws ApiError VALIDATION_ERROR if the workspace cannot use the identity, or the identity is retired
+ */
 export async function openVersion(
   templateId: string,
   identityId: string | undefined,

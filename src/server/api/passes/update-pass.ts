@@ -206,7 +206,10 @@ function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']):
   throw new ApiError('PRECONDITION_FAILED', { details: { revision: pass.revision } })
 }
 
-/** @throws ApiError CONFLICT if the pass does not show the scan code, so that scanners would continue to read the old one */
+/**
+ * @throws ApiError CONFLICT if the pass does not show the scan code, because scanners would continue to read the old
+ *   code
+ */
 function requireShownCode(pass: StoredPass, { definition }: VersionContent): void {
   if (showsScanCode(definition)) return
   const message = definition.design.barcode?.message

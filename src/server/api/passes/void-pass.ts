@@ -34,7 +34,10 @@ interface AskedVoid {
   context: RequestContext
 }
 
-/** Voids a pass, in one transaction with concurrent requests. Returns the error of a pass that cannot be voided. */
+/**
+ * Voids a pass, in one transaction with the passes of concurrent requests of the workspace. Returns the error of a pass
+ * that cannot be voided.
+ */
 export const voidTogether = grouped(
   (store: Store, take: () => AskedVoid[]) =>
     store.transaction(async (tx) => {

@@ -124,7 +124,10 @@ function inBuckets(sums: Map<string, number[]>, starts: number[], hasJoinPage: b
 
 const JOINED = 'joined/'
 
-/** Adds `joined/seen/window`. A source can be a name such as `constructor`, so `joined` has no prototype. */
+/**
+ * Adds a figure such as `joined/seen/window`. A source can contain slashes, and can be a name such as `constructor`, so
+ * `joined` has no prototype.
+ */
 function addJoined({ joined }: FiguresItem, figure: string, n: number): void {
   const [, kind, ...parts] = figure.split('/') as [string, 'seen' | 'submitted' | 'installed', ...string[]]
   const source = parts.join('/')

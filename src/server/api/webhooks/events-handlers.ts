@@ -13,7 +13,10 @@ const EVENTS = 25
 /** The interval of reads that detect writes of other servers. */
 const POLL_MS = 1_000
 
-/** The delay of the next read after an event of this process, which an open older transaction can hide. */
+/**
+ * The delay before a read is repeated after an event of this process, because an open older transaction can hide the
+ * event.
+ */
 const MIN_POLL_MS = 50
 
 const DAY_MS = 24 * 3_600_000
@@ -53,7 +56,9 @@ async function* follow(
     wakeUp.close()
   }
 
-  /** Waits for a turn, so that a stream that catches up does not delay requests of other workspaces. */
+  /**
+   * Waits for a turn at the event loop, so that a stream that catches up does not delay requests of other workspaces.
+   */
   async function takeTurn(logged: LoggedEvent[]): Promise<void> {
     const bytes = logged.reduce((sum, { envelope }) => sum + envelope.length, 0)
     const leave = await services.eventLoop.enterRequest(workspaceId, bytes)

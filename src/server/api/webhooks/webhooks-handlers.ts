@@ -14,7 +14,9 @@ import { showDelivery } from './deliveries-handlers.ts'
 
 const OVERLAP_MS = 24 * 3_600_000
 
-/** Limited, because each rotated secret adds a signature to the header of every delivery. */
+/**
+ * The maximum number of rotated secrets. It is limited, because each adds a signature to the header of every delivery.
+ */
 const MAX_RETIRED_SECRETS = 10
 
 export const webhooks: Handlers<typeof contract> = {

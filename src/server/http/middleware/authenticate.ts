@@ -19,7 +19,10 @@ export interface CallerSession {
   id: string
   /** The roles in the workspace. Each request has the permissions of the roles that permit its route. */
   grants: readonly Grant[]
-  /** Must be sent with changes, which another site cannot do; null without a cookie, the only secret that browsers add. */
+  /**
+   * The token that requests with a change must send, so that another site cannot cause them. Null if the session is not
+   * in a cookie, because browsers send no other secret by themselves.
+   */
   csrfToken: string | null
 }
 
@@ -53,7 +56,10 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
 
 export interface CallerOptions {
   authenticate: Authenticate
-  /** Counts a request without a valid token against the limit of its address, because it can be a guess. */
+  /**
+   * Counts a request without a valid token or session against the limit of its address, because the request can be an
+   * attempt to guess one.
+   */
   limitAddress: (event: H3Event) => void
 }
 
@@ -82,7 +88,11 @@ export function requireOpen(
   if (expiresAt && at >= expiresAt) throw new ApiError('TENANT_EXPIRED', { forLog })
 }
 
-/** Returns the caller with its permissions for a route. @throws ApiError FORBIDDEN with the missing one in details */
+/**
+ * Checks that a caller can call a route. Returns the caller with its permissions for this route, which depend on the
+ * route if the caller is a person with several roles.
+ * @throws ApiError FORBIDDEN with the missing permission in its details
+ */
 export function authorize(
   caller: Caller,
   route: Pick<Route, 'scope' | 'role' | 'forDoors' | 'forDoorLeads'>,

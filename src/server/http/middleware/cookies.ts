@@ -1,4 +1,7 @@
-/** Browsers accept these prefixed cookies only over https, for all paths of this host, so that no other can set them. */
+/**
+ * The names of cookies. The prefix makes browsers accept a cookie only over https, from this host, and for all of its
+ * paths, so that no other host and no page over http can set or shadow it.
+ */
 export const SESSION_COOKIE = '__Host-passes-session'
 export const SIGN_IN_COOKIE = '__Host-passes-sign-in'
 

@@ -2,14 +2,20 @@ import { randomUUID } from 'node:crypto'
 import type { H3Event } from 'h3'
 import type { Services } from '../../context.ts'
 
-/** Returns the correlation ID of the client if it is valid, else a new one, which everything caused by the request has. */
+/**
+ * Returns the correlation ID of the request: the client's if it is valid, else a new one. Everything that the request
+ * causes has the same ID.
+ */
 export function correlationIdOf(event: H3Event): string {
   const context = event.context as { correlationId?: string }
   context.correlationId ??= usable(event.req.headers.get('x-correlation-id')) ?? randomUUID()
   return context.correlationId
 }
 
-/** A token that a client sent in the wrong header is rejected: correlation IDs are logged, stored, and sent to webhooks. */
+/**
+ * Matches an access token, which is rejected as a correlation ID: a client can send a token in the wrong header, and
+ * correlation IDs are logged, stored, and sent to webhooks.
+ */
 const TOKEN = /psk_[0-9A-Za-z]{38}|pss_[A-Za-z0-9_-]{43}/
 
 function usable(given: string | null): string | undefined {

@@ -30,7 +30,10 @@ export function newSessionToken(): string {
   return `pss_${newSessionSecret()}`
 }
 
-/** Extends an authentication by the sessions of people. A token takes precedence. @param issuer of valid sessions */
+/**
+ * Extends an authentication by the sessions of people. A request with a token never uses a session.
+ * @param issuer the provider, since sessions of a previous provider no longer count
+ */
 export function withSessions(
   authenticate: Authenticate,
   { store, log, issuer }: { store: Store; log: Logger; issuer: string },

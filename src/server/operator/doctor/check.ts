@@ -50,7 +50,10 @@ async function runCheck(check: () => Promise<Finding>, fix: string): Promise<Fin
   }
 }
 
-/** Returns the message of an error. A connection that was tried at several addresses has messages only in its parts. */
+/**
+ * Returns the message of an error. The error of a connection that was tried at several addresses has only the messages
+ * of its parts.
+ */
 function describe(error: Error): string {
   if (error instanceof AggregateError) return error.errors.map((one: Error) => one.message).join('; ')
   return error.message || (error as NodeJS.ErrnoException).code || error.name

@@ -5,10 +5,16 @@ import { createStore, type Store } from '../../../storage/store.ts'
 import { endingTokens } from '../../create-token.ts'
 import { type Check, type Examination, examine, failed, passed } from './check.ts'
 
-/** The maximum waiting time of due jobs. Jobs usually run within a second, so after that, a worker is missing. */
+/**
+ * The maximum waiting time of due jobs. Jobs usually run within a second, so a longer wait means that a worker is
+ * missing.
+ */
 const MAX_WAIT_SECONDS = 60
 
-/** The maximum waiting time of entries. Usually a second; later, no worker runs, or a chain is broken. */
+/**
+ * The maximum waiting time of entries. Entries are usually chained within a second, so after a longer wait, no worker
+ * runs or a chain is broken.
+ */
 const MAX_UNCHAINED_SECONDS = 300
 
 const MAX_NAMED = 5
@@ -96,7 +102,10 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
   },
   Moves: {
     fix: 'passes move-out --status',
-    /** Reports moves as passed: the server only has to keep running until the last phone has moved. */
+    /**
+     * Reports moves as passed: a move is not a failure, but the server must keep running until the last phone has
+     * moved.
+     */
     async check({ store }) {
       const moves = await store.overviews.listMoves(MAX_NAMED)
       if (moves.length === 0) return passed('no phones are moving to another address')

@@ -47,7 +47,9 @@ export function surplusOf(card: Card): CardField[] {
   return layOutFront(card).flatMap(({ surplus }) => surplus)
 }
 
-/** Returns the style of a card. Colors are computed from numbers, so no text of the definition gets into it. */
+/**
+ * Returns the style of a card. Colors are computed from numbers, so that the style contains no text of the definition.
+ */
 export function cardStyle(card: Card): string {
   const { background, foreground, label } = cardColors(card.colors)
   return `.card { --background: ${background}; --foreground: ${foreground}; --label: ${label} }\n${CARD_STYLE}`
@@ -97,7 +99,9 @@ function rowHtml({ name, fields, scale }: FrontRow): string {
   return fieldListHtml(scale === 1 ? name : `${name} ${scaleClass(scale)}`, fields)
 }
 
-/** Draws the primary fields; on a boarding pass, with the symbol of the means of transport in between. */
+/**
+ * Draws the primary fields. On a boarding pass, the symbol of the means of transport is between origin and destination.
+ */
 function primaryHtml(card: Card, row: FrontRow): string {
   if (card.passType !== 'boardingPass' || row.fields.length === 0) return rowHtml(row)
   const [from, ...to] = row.fields

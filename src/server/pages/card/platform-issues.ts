@@ -7,7 +7,10 @@ import { sampleInLanguages } from './card-preview.ts'
 /** The checks of a wallet, which need no credentials. */
 export type Checker = Pick<Wallet, 'platform' | 'check' | 'checkVersion'>
 
-/** Returns the issues that platforms find in a valid definition, by rendering a sample pass for each platform. */
+/**
+ * Returns the issues that platforms find in a valid definition, with paths relative to the definition. Renders a sample
+ * pass for each platform, so that issues are found before a holder gets a pass.
+ */
 export async function findPlatformIssues(
   definition: Definition,
   passType: PassType,

@@ -29,14 +29,19 @@ ${poster.hasBarcode ? barcodeHtml(card.barcode) : ''}${isEvent ? '' : fieldListH
 </article>`
 }
 
-/** Returns the card of iPhones without posters. They cannot show barcodes of iOS 27, so it has the fallback barcode. */
+/**
+ * Returns the card that iPhones without posters show. If the poster needs iOS 27, these iPhones cannot show the linear
+ * barcodes of iOS 27, so the card has the fallback barcode.
+ */
 export function cardBeforePoster(card: Card, poster: Poster): Card {
   const { fallback } = barcodeFormats[card.barcode.format]
   if (poster.since < 27 || fallback === undefined) return card
   return { ...card, barcode: { ...card.barcode, format: fallback } }
 }
 
-/** Returns the barcodes of an iPhone page: of the card and, with a poster, of the card for older iPhones. */
+/**
+ * Returns the barcodes that an iPhone page draws: of the card and, if there is a poster, of the card for older iPhones.
+ */
 export function barcodesOf(card: Card | null, poster: Poster | null): Card['barcode'][] {
   if (!card) return []
   return poster ? [card.barcode, cardBeforePoster(card, poster).barcode] : [card.barcode]

@@ -27,7 +27,9 @@ export interface PreviewPageFacts {
   warnings?: readonly Warning[]
 }
 
-/** Returns a self-contained page with a pass on an iPhone and an Android phone. `imageUrl` must return data URLs. */
+/**
+ * Returns a self-contained page that shows a pass on an iPhone and an Android phone. `imageUrl` must return data URLs.
+ */
 export function previewPage(facts: PreviewPageFacts, options: CardOptions): Page {
   const { title, subtitle, warnings = [] } = facts
   const main = `<div class="intro"><h1 dir="auto">${escapeHtml(title)}</h1>
@@ -77,7 +79,10 @@ export function phonesHtml(facts: PhoneFacts, options: CardOptions): string {
   return `<div class="phones">${phones.filter((phone) => phone !== null).join('\n')}</div>`
 }
 
-/** Returns the images of the newer layout, where the primary logo, if any, replaces the logo. */
+/**
+ * Returns the images of the newer layout, which shows the primary logo instead of the logo. Without a primary logo,
+ * keeps the logo.
+ */
 function semanticImages(apple: Card, { primaryLogo }: Card['images']): Card['images'] {
   return primaryLogo === undefined ? apple.images : { ...apple.images, logo: primaryLogo }
 }

@@ -15,10 +15,16 @@ function optionsFor(format: BarcodeFormat, text: string): RenderOptions {
   return { ...drawnAs(format, text), ...(format === 'code128' && { binarytext: true }) }
 }
 
-/** The maximum size of a message. Longer ones take over 100 ms to draw, and are too fine for a camera. */
+/**
+ * The maximum size of a message. The symbol of a longer message takes more than 100 ms to draw, and its modules are too
+ * small for a camera.
+ */
 const MAX_BYTES = 1000
 
-/** The size of the cache. Drawing blocks the event loop for 2 to 100 ms, and anyone can reload a hosted link. */
+/**
+ * The size of the cache of symbols. Drawing one blocks the event loop for 2 to 100 ms, and anyone can reload a hosted
+ * link.
+ */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
 
 interface Drawn {

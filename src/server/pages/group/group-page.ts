@@ -40,7 +40,10 @@ export interface GroupPageFacts {
 
 const GROUP_STYLE = browserFile('group.css')
 
-/** Returns the page of a group. Besides the issuer's texts, it has only translated words, numbers, and symbols. */
+/**
+ * Returns the page of a group. Besides texts of the issuer, it contains only words that are translated for all hosted
+ * pages, numbers, and symbols.
+ */
 export function groupPage(facts: GroupPageFacts): Page {
   const { title, shown, next, isFirst, issuer, platforms, publicUrl, language, phone, isInApp, own, sandboxed } = facts
   const { words, tag } = language

@@ -11,7 +11,10 @@ import { nameWallets, type PageLanguage, pageLanguage } from '../words.ts'
 
 export const PARTS_STYLE = browserFile('link-parts.css')
 
-/** Draws a button with the operator's official badge, else with text, because badges must not be redrawn. */
+/**
+ * Draws a button with the official badge if the operator has it, else with text, because both companies forbid redrawn
+ * badges.
+ */
 export function buttonHtml(
   platform: Platform,
   address: string,
@@ -131,7 +134,10 @@ export function shareDescription(link: SharedLink): string {
   return nameWallets(language.words.share, platforms, language)
 }
 
-/** Returns the language of a preview: the default of the definition, as chats cache previews for all readers. */
+/**
+ * Returns the language of a preview: the default language of the definition, if it names one, because chats cache
+ * previews for all readers.
+ */
 export function sharedLanguage({
   issuer: { languages },
   language,

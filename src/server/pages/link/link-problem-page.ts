@@ -10,7 +10,10 @@ import { english, nameWallets } from '../words.ts'
 
 type ProblemKind = keyof PageWords['problems']
 
-/** The error for a pass that has ended, or a closed join page. Unlike the API error, the page names the issuer. */
+/**
+ * The error for the link of a pass that has ended, and for a join page that accepts no visitors. The page names the
+ * issuer, and the API error does not.
+ */
 export class LinkEnded extends ApiError {
   readonly issuer: IssuerFacts
 

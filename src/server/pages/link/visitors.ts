@@ -8,7 +8,10 @@ export interface VisitorHeaders {
   platformHint: string | null
 }
 
-/** Returns the phone of a visitor. Computers are undetermined: only a script can tell an iPad from a Macintosh. */
+/**
+ * Returns the phone of a visitor. Computers are undetermined, because a Macintosh can be an iPad, which only a script
+ * on the page can detect.
+ */
 export function phoneOf({ userAgent, platformHint }: VisitorHeaders): VisitorPhone {
   if (platformHint?.trim() === '"Android"') return 'android'
   if (userAgent === null) return 'undetermined'

@@ -190,7 +190,10 @@ interface FileWatch {
   close(): void
 }
 
-/** Calls `changed` after each change, one call at a time. Editors replace files, so the inode counts, too. */
+/**
+ * Calls `changed` after each change of the files, one call at a time. Compares inode, size, and time, because editors
+ * replace files, and a file can disappear and reappear.
+ */
 function watchFiles(files: () => string[], changed: () => Promise<void>): FileWatch {
   const stopped = new AbortController()
 
