@@ -34,6 +34,7 @@ const benches = [
   'evidence',
   'figures',
   'freshness',
+  'loyalty',
   'scans-export',
   'version',
   'pages',

@@ -103,14 +103,14 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   test('a visitor without scripts joins, and reloading or going back creates nothing', async () => {
     const url = await joinPage('coffee-card')
     const tab = await open(`${url}?source=window`, 'en', { ...looks[0]!, javaScriptEnabled: false })
-    await tab.getByLabel('First name').fill('Ada <b>Lovelace</b>')
+    await tab.getByLabel('First name').fill('=Ada <b>Lovelace</b>')
     await tab.getByRole('button', { name: 'Get the pass' }).click()
     // The browser itself asks for the consent.
     expect(await passesOf('coffee-card')).toEqual([])
     await tab.getByRole('checkbox').check()
     await tab.getByRole('button', { name: 'Get the pass' }).click()
     await tab.waitForURL(/\/l\/[\w-]{80}\?choose$/)
-    expect(await tab.getByRole('heading', { name: 'Ada <b>Lovelace</b>' }).isVisible()).toBe(true)
+    expect(await tab.getByRole('heading', { name: '=Ada <b>Lovelace</b>' }).isVisible()).toBe(true)
     await tab.reload()
     // Going back requests a new form, which creates nothing until it is sent.
     await tab.goBack()
@@ -137,6 +137,8 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     const csv = await run(['pass', 'list', '--join-slug', 'coffee-card', '--csv'], server)
     expect(csv.stdout).toMatch(/joinSlug.*joinSource.*consentVersion.*consentedAt/)
     expect(csv.stdout).toContain(',coffee-card,window,2027-01,')
+    // A spreadsheet must not run the name as a formula.
+    expect(csv.stdout).toContain(",'=Ada <b>Lovelace</b>,")
   })
 
   test('wrong entries are next to their fields, announced, and kept, in Arabic at 320 px by night', async () => {
