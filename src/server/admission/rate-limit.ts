@@ -185,8 +185,10 @@ interface Bucket {
 
 /** A count is reported for this long after it last rose, so that no process misses it. */
 const USAGE_TTL_SECONDS = 5
+
 /**
- * The number of a party's requests below which they are removed from `parts`, because they no longer change a decision.
+ * The number of counted requests of a party below which the party is removed from `parts`, because the requests no
+ * longer change a decision.
  */
 const LEAST_PART = 0.01
 

@@ -21,8 +21,8 @@ export function projectOfScan(projectId: string | undefined, { token }: RequestC
 }
 
 /**
- * Returns the project of reported scans. Reported scans do not name a project.
- * @throws ApiError FORBIDDEN if the token has several
+ * Returns the project of the token for reported scans, because they do not name a project.
+ * @throws ApiError FORBIDDEN if the token has several projects
  */
 export function projectOfReport({ token: { projectIds } }: RequestContext): string | undefined {
   const [only, ...others] = projectIds ?? []

@@ -54,8 +54,8 @@ function messageKinds(platform: Platform): string[] {
 }
 
 /**
- * The number of jobs of each queue and priority in flight. One workspace has at most half of the batches, rounded up,
- * so that its batches cannot hold all slots of a queue while they hang at a provider.
+ * The maximum number of jobs in flight, by queue and priority. A workspace gets at most half of the batches, rounded
+ * up, so that its batches cannot hold all slots of a queue while they hang at a provider.
  */
 export const queueOptions = {
   issuing: {

@@ -57,8 +57,8 @@ const SESSION_DAYS = 1
 const UPGRADE_DAYS = 90
 
 /**
- * The number of days for which a submission of a join page waits for its job. A job that was discarded and then deleted
- * leaves its submission.
+ * The number of days after which a submission of a join page is deleted if no job has processed it. Such a submission
+ * remains if its job was discarded and then deleted.
  */
 const JOIN_SUBMISSION_DAYS = 30
 
@@ -121,7 +121,7 @@ export async function sweep(
 }
 
 /**
- * The number of hours after which figures are packed. To pack each hour separately would rewrite the block of the
+ * The number of hours whose figures are packed together. Packing each hour separately would rewrite the block of the
  * project more often.
  */
 const PACKED_HOURS = 6

@@ -15,7 +15,7 @@ export interface Listener {
 }
 
 /**
- * The time for a client to read a response that was sent before its whole request arrived. Also the time to send the
+ * The time for a client to read a response that was sent before the whole request arrived. Also the time to send the
  * first request of a connection when the server stops.
  */
 const LINGER_MS = 1_000

@@ -40,8 +40,8 @@ export async function encodeBody<Body>(body: Body): Promise<EncodedBody<Body>> {
 const encodings = ['br', 'gzip'] as const
 
 /**
- * Returns the supported encodings that the client accepts (RFC 9110, 12.5.3), with the smaller result first. A weight
- * of 0 excludes an encoding.
+ * Returns the supported encodings that the client accepts (RFC 9110, 12.5.3), starting with the one that compresses
+ * best. A weight of 0 excludes an encoding.
  */
 export function acceptedEncodings(headers: Headers): (typeof encodings)[number][] {
   const weights = new Map<string, number>()

@@ -105,9 +105,10 @@ export function decodeUtf8(bytes: Uint8Array): string {
 
 /** The maximum nesting of JSON. Deeper nesting has no use, and can overflow the stack. */
 const MAX_DEPTH = 64
+
 /**
- * The maximum number of names and values: ten times the largest honest batch. Small values cost a hundred times as much
- * as long texts of the same total size.
+ * The maximum number of names and values in a body: ten times as many as the largest honest batch contains. The size of
+ * a body is not enough as a limit, because small values cost a hundred times as much as long texts of the same size.
  */
 const MAX_VALUES = 200_000
 

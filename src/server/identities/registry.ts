@@ -194,7 +194,8 @@ export interface OpenersOptions {
 }
 
 /**
- * Creates the openers. If the certificate of an Apple identity changes, its open connections continue with the new one.
+ * Creates the openers. If an Apple identity gets another certificate, its open connections continue with the new
+ * certificate.
  */
 export function createOpeners({ keys, connections, createWallets }: OpenersOptions): SideOpeners {
   return {

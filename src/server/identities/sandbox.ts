@@ -147,8 +147,8 @@ function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: 
 
 /**
  * Reads the folder, and creates it if it does not exist. If a file in the folder is missing, damaged, or expired, the
- * next folder is used (`apple`, `apple-2`, `apple-3`). A folder is created atomically: if several servers start, all
- * use the folder of the first one.
+ * next folder is used (`apple`, `apple-2`, `apple-3`). A folder is created atomically: if several servers start at
+ * once, all of them use the folder that was created first.
  */
 async function loadOrCreate<T>(
   base: string,

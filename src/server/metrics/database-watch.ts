@@ -24,14 +24,14 @@ export interface DatabaseWatchOptions {
 }
 
 /**
- * The difference above which the log and doctor warn. Leases of jobs last 10 s, so servers whose clocks differ by more
- * than half of that take jobs from each other.
+ * The difference between clocks above which the log and doctor warn. Leases of jobs last 10 s, so servers whose clocks
+ * differ by more than half of that take jobs from each other.
  */
 export const WARN_SKEW_SECONDS = 5
 
 /**
- * The maximum difference. Above it, a server would run jobs too early or take jobs of other servers, and receivers
- * would reject its signatures.
+ * The maximum difference between clocks. Above it, a server would run jobs too early or take jobs of other servers, and
+ * receivers would reject its signatures.
  */
 const MAX_SKEW_SECONDS = 30
 

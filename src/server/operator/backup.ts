@@ -227,8 +227,9 @@ export async function appear(draft: string, target: string, rejection: string): 
 }
 
 /**
- * A backup is a SQLite database followed by one line with the length and the SHA-256 of the database, so that the
- * checksum cannot get lost. SQLite reads only the pages that its header counts, so a backup also opens as a database.
+ * The start of the last line of a backup. A backup is a SQLite database followed by this line with the length and the
+ * SHA-256 of the database, so that the checksum cannot get lost. SQLite reads only the pages that its header counts, so
+ * a backup also opens as a database.
  */
 const MARK = '\npasses-backup-1 '
 const LINE = /\npasses-backup-1 bytes=(\d+) sha256=([0-9a-f]{64})\n$/

@@ -129,8 +129,8 @@ function fileOf({ html, headers }: Page): PublicFile {
 }
 
 /**
- * Returns a page of the API description. To build the description takes half as long as a start, so it is built with
- * the first request, in slices.
+ * Returns a page of the API description. Building the description takes half as long as the start of a server, so the
+ * first request builds it, in slices.
  */
 function onceDescribed(make: () => PublicFile): () => Promise<PublicFile> {
   return once(async () => {

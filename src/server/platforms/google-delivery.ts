@@ -111,8 +111,8 @@ async function placeIn(pass: StoredPass, { issuing }: Services): Promise<GoogleP
 }
 
 /**
- * Returns an estimate of a pass's names at Google that is at least as long as the real names. The name of an existing
- * object can differ, but is not longer.
+ * Returns an estimate of the names of a pass at Google. The estimate is at least as long as the real names: the name of
+ * an existing object can differ, but is not longer.
  */
 function likelyPlace(
   { copyId: id, templateId, templateVersion, googleClassId, googleObjectId }: StoredPass,

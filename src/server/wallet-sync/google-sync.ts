@@ -180,8 +180,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   }
 
   /**
-   * Whether the class of a pass has a long name, which takes too much of a save link. Sending the pass again shortens
-   * the name.
+   * Whether the class of a pass has a long name, which takes too much space in a save link. Sending the pass again
+   * shortens the name.
    */
   function hasLongClassName({ googleClassId }: StoredPass, { classSuffix }: GooglePlace): boolean {
     return googleClassId !== null && isLongClassSuffix(classSuffix)

@@ -8,7 +8,8 @@ import { queuePushes } from './holders.ts'
 export const NUDGED_A_RUN = 1_000
 
 /**
- * The maximum number of reads of 500 passes per workspace and run, so that other workspaces do not wait for minutes.
+ * The maximum number of reads per workspace and run, of 500 passes each. Other workspaces would otherwise wait for
+ * minutes.
  */
 const MAX_READS = 100
 

@@ -13,10 +13,7 @@ export type AttemptServices = JobServices & Pick<Services, 'outbound' | 'metrics
 /** The maximum number of attempts per transaction. A full batch is written without waiting. */
 const MAX_BATCH = 400
 
-/**
- * The time for which successful attempts are buffered, so that one transaction writes many of them at little extra
- * cost.
- */
+/** The time for which successful attempts are buffered, so that one transaction writes many of them. */
 const LINGER_MS = 250
 
 interface AttemptListener {

@@ -108,9 +108,9 @@ const MAX_IN_FLIGHT = 8
 const MAX_IN_FLIGHT_FAILING = 1
 
 /**
- * The bounds of the number of deliveries that are read together: twice the number of consecutive successes. If a
- * webhook hangs or fails, this is the minimum, because the webhook may soon be disabled. The next read begins when
- * fewer deliveries than this number are queued.
+ * The bounds of the number of deliveries per read, which is twice the number of consecutive successes. A webhook that
+ * hangs or fails gets the minimum, because it might soon be disabled. The next read begins when fewer deliveries than
+ * this number are queued.
  */
 const PAGE = { least: 2 * MAX_IN_FLIGHT, most: 400 }
 

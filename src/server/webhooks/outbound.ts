@@ -125,7 +125,7 @@ function guardedLookup({ resolve = resolveName, isPublic = isPublicAddress }: Ou
 }
 
 /**
- * Queries DNS directly. While a name server does not respond, the lookup of the operating system occupies one of the
+ * Queries DNS directly. While a name server does not respond, a lookup of the operating system would occupy one of the
  * few threads that the database also uses.
  */
 async function resolveName(hostname: string): Promise<string[]> {

@@ -13,7 +13,7 @@ interface Followers {
 
 /**
  * Wakes up followers of the events of a workspace, and senders to a webhook: immediately if this process wrote events,
- * else together at intervals, so that many followers query the database as often as one.
+ * otherwise together at intervals, so that many followers query the database as often as one.
  */
 export function createWakeUps() {
   const bySubject = new Map<string, Followers>()

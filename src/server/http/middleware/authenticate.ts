@@ -20,8 +20,8 @@ export interface CallerSession {
   /** The roles in the workspace. Each request has the permissions of the roles that permit its route. */
   grants: readonly Grant[]
   /**
-   * The token that requests with a change must send, so that another site cannot cause them. Null if the session is not
-   * in a cookie, because browsers send no other secret by themselves.
+   * The token that a request that changes data must contain, so that another site cannot make the browser send such a
+   * request. Null if the session is not in a cookie, because browsers add only cookies to requests of other sites.
    */
   csrfToken: string | null
 }

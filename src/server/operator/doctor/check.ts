@@ -51,8 +51,8 @@ async function runCheck(check: () => Promise<Finding>, fix: string): Promise<Fin
 }
 
 /**
- * Returns the message of an error. The error of a connection that was tried at several addresses has only the messages
- * of its parts.
+ * Returns the message of an error. If a connection was tried at several addresses, only the errors of the single
+ * attempts have messages.
  */
 function describe(error: Error): string {
   if (error instanceof AggregateError) return error.errors.map((one: Error) => one.message).join('; ')

@@ -103,8 +103,8 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
   Moves: {
     fix: 'passes move-out --status',
     /**
-     * Reports moves as passed: a move is not a failure, but the server must keep running until the last phone has
-     * moved.
+     * Reports unfinished moves as passed: a move is not a failure, but the server must keep running until the last
+     * phone has moved.
      */
     async check({ store }) {
       const moves = await store.overviews.listMoves(MAX_NAMED)

@@ -22,8 +22,8 @@ function optionsFor(format: BarcodeFormat, text: string): RenderOptions {
 const MAX_BYTES = 1000
 
 /**
- * The size of the cache of symbols. Drawing one blocks the event loop for 2 to 100 ms, and anyone can reload a hosted
- * link.
+ * The size of the cache of symbols. Drawing a symbol blocks the event loop for 2 to 100 ms, and anyone can reload a
+ * hosted link.
  */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
 
