@@ -69,10 +69,16 @@ export const BUSY_TIMEOUT_MS = 5_000
  */
 const BUSY_AGAIN_MS = 10
 
-/** The time after which PostgreSQL ends an idle transaction, so that a process that hangs releases its locks. */
+/**
+ * The time, in milliseconds, after which PostgreSQL ends an idle transaction, so that a process that hangs releases its
+ * locks.
+ */
 const HUNG_TIMEOUT_MS = 10_000
 
-/** One less than the number of libuv threads, on which SQLite runs, so that slow reads do not block writes and logins. */
+/**
+ * The number of read connections: one less than the number of libuv threads, on which SQLite runs, so that slow reads
+ * do not block writes and logins.
+ */
 const SQLITE_READERS = 3
 
 /** See `passesPerTurn`. A transaction with a batch of 100 passes would hold SQLite's writer for 40 ms on a busy machine. */

@@ -235,7 +235,10 @@ export function idIsChosen(db: Knex, chosen: Knex.QueryBuilder): Knex.Raw {
   return isChosen(db, 'id', chosen)
 }
 
-/** Returns the condition that a column is among any number of IDs, which `bindIds` binds. Uses the index of the column. */
+/**
+ * Returns the condition that a column is among the IDs of a named value, which `bindIds` binds. Uses the index of the
+ * column, for any number of IDs.
+ */
 export function isAmong(db: Knex, column: string, ids: string, type: 'uuid' | 'text' = 'uuid'): string {
   return isPostgres(db) ? `${column} = any(:${ids}::${type}[])` : `${column} in (select value from json_each(:${ids}))`
 }
@@ -253,7 +256,10 @@ export function isPartOf(db: Knex, column: string, values: string[]): Knex.Raw {
   return db.raw(`?? is not null and not exists (${others})`, [column, column, all])
 }
 
-/** Deletes rows and returns their IDs. knex supports `returning` after a delete only for PostgreSQL. */
+/**
+ * Deletes the rows that the query selects and returns their IDs. knex supports `returning` after a delete only for
+ * PostgreSQL.
+ */
 export async function deleteReturningIds(db: Knex, query: Knex.QueryBuilder): Promise<string[]> {
   const { sql, bindings } = query.delete().toSQL()
   const result = await db.raw(`${sql} returning id`, bindings as Knex.RawBinding[])

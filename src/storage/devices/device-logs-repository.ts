@@ -72,7 +72,10 @@ export class DeviceLogs extends Repository {
     )
   }
 
-  /** Keeps the newest `room` messages. Concurrent calls can leave a few too many, which the next call deletes. */
+  /**
+   * Deletes the oldest of the messages that `kept` selects, so that `room` messages remain. Concurrent calls can leave
+   * a few too many, which the next call deletes.
+   */
   private async trim(kept: () => Knex.QueryBuilder, room: number): Promise<void> {
     const oldest = await kept()
       .orderBy('id', 'desc')

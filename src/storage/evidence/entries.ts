@@ -85,7 +85,10 @@ export interface Entry {
 /** The columns with bytes, which are hexadecimal in the digested JSON. */
 const bytes = new Set(['payload_digest', 'salt', 'commitment'])
 
-/** Returns existing entries by ID. Reads each row as one JSON value, because drivers are slow with 30 columns. */
+/**
+ * Returns the entries of a chain by ID and omits missing ones. Reads each row as one JSON value, because drivers are
+ * slow with 30 columns.
+ */
 export async function readEntries(db: Knex, chain: ChainName, ids: string[]): Promise<Map<string, Entry>> {
   const { table, fixed, personal } = chainedTables[chain]
   const hidden = personal.length > 0 ? ['salt', 'commitment'] : []

@@ -205,7 +205,10 @@ export class Jobs extends Repository {
     await this.held(jobs).update({ run_at: until.getTime() })
   }
 
-  /** Locks and returns the jobs that this worker still holds. The caller must not write results of the other jobs. */
+  /**
+   * Locks the jobs that this worker still holds until the transaction ends, and returns them. The caller must not write
+   * results of the other jobs.
+   */
   async lockHeld(jobs: Job[]): Promise<Job[]> {
     if (jobs.length === 0) return []
     // Use an update without a change, because it locks rows on both databases.
@@ -226,7 +229,10 @@ export class Jobs extends Repository {
     return (await runPrepared(this.db, 'lock-for-chunk', { id, claimToken }, () => sql)).length > 0
   }
 
-  /** Deletes and returns the completed jobs that this worker still held. The caller writes the effects of these only. */
+  /**
+   * Deletes the completed jobs of one claim that this worker still held, and returns them. The caller must write the
+   * effects of these jobs only.
+   */
   async complete(jobs: Job[]): Promise<Job[]> {
     if (jobs.length === 0) return []
     const values = { claimToken: jobs[0]!.claimToken, ids: bindIds(this.db, idsOf(jobs)) }

@@ -136,7 +136,10 @@ export class AuditLog extends Repository {
       .unionAll([ids().where({ target_id: passId }), ids().whereIn('target_id', broadcasts.select('broadcast_id'))])
   }
 
-  /** Returns an entry for a scan from the ledger; `undefined` if it is unknown or was recorded without a token or person. */
+  /**
+   * Returns an entry for a scan, derived from the ledger; `undefined` if the scan is unknown or was recorded without a
+   * token or person.
+   */
   async findScan(scanId: string): Promise<StoredAuditEntry | undefined> {
     const row: ScanEntryRow | undefined = await this.db('scans')
       .leftJoin('tokens', 'tokens.id', 'scans.token_id')

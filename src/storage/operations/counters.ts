@@ -38,7 +38,10 @@ export interface Counter {
   isCounted?: (row: string) => string
   /** Whether the counts of deleted projects are not maintained, so that checks ignore them. */
   isOfProjects?: true
-  /** Set if passes are counted: a row counts only if no other row of its pass has the same values in these columns. */
+  /**
+   * Set if passes are counted instead of rows: a row counts only if no other row of its pass has the same values in
+   * these columns.
+   */
   distinctIn?: string[]
 }
 

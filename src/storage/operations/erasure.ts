@@ -53,7 +53,10 @@ export class Erasure extends Repository {
     }
   }
 
-  /** Locks the notifications of the pass. Call it before you lock the pass, because senders lock in this order. */
+  /**
+   * Locks the notifications of the pass until the transaction ends. Call it before you lock the pass, because senders
+   * lock in this order.
+   */
   async lockNotifications(workspaceId: string, passId: string): Promise<void> {
     await this.ofPass('notifications', workspaceId, passId).orderBy('id').forUpdate().select('id')
   }

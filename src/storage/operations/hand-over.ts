@@ -68,7 +68,10 @@ export class HandOver extends Repository {
     }))
   }
 
-  /** Returns up to two IDs of rows with this ID, key, or name, so that the caller can detect an ambiguous text. */
+  /**
+   * Returns up to two IDs of projects or templates whose ID, key, or name is `text`, so that the caller can detect an
+   * ambiguous text.
+   */
   async listNamed(workspaceId: string, table: 'projects' | 'templates', text: string): Promise<string[]> {
     const id = Uuid.safeParse(text)
     const query = this.db(table).where({ workspace_id: workspaceId })

@@ -205,7 +205,10 @@ export class GoogleObjects extends Repository {
     return (await isSame.update({ sent_version: version, last_error: null })) > 0
   }
 
-  /** Marks a send as in progress. Until `setSent`, no update counts as equal. The mark identifies the send. */
+  /**
+   * Marks a send as in progress. Until `setSent` records the send, no update counts as equal. The mark identifies the
+   * send.
+   */
   async markSending(workspaceId: string, passId: string, mark: string): Promise<void> {
     await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ sent_digest: mark })
   }

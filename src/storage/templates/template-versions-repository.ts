@@ -52,7 +52,10 @@ const PUBLISHED = mapping({
   ...identityFields,
 })
 
-/** A published version, which is immutable, with the data for rendering and the identities of its new passes. */
+/**
+ * A published version with the template data that rendering needs, and the identities of its new passes. The version is
+ * immutable.
+ */
 export interface PublishedVersion extends RecordOf<typeof PUBLISHED> {
   /** The definition in its default language. */
   definition: Definition

@@ -48,7 +48,10 @@ export async function findFault(file: string): Promise<string | undefined> {
   }
 }
 
-/** Whether the tables of this program exist. Another program can also have `migrations`, so check a column and a row. */
+/**
+ * Whether the database contains the tables of this program. Another program can also have a table `migrations`, so
+ * check a column and a row.
+ */
 async function isOurs(db: Knex): Promise<boolean> {
   for (const table of ['migrations', 'workspaces']) if (!(await db.schema.hasTable(table))) return false
   return (await db.schema.hasColumn('migrations', 'name')) && (await db('migrations').first('name')) !== undefined

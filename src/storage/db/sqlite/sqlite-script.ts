@@ -35,7 +35,10 @@ function literal(value: unknown): string {
   return `'${value.replaceAll("'", "''")}'`
 }
 
-/** Writes a fraction exactly, as an integer divided by powers of two. SQLite parses some decimals with an error. */
+/**
+ * Writes a fraction as an integer divided by powers of two, which is exact. SQLite parses some decimal fractions with
+ * an error in the last bit.
+ */
 function fraction(value: number): string {
   let whole = value
   let halvings = 0

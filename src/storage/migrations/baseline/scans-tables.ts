@@ -98,7 +98,10 @@ const FACTS = [
 /** Columns that an erasure can remove. */
 const PERSONAL = ['external_pass_id', 'payload_digest', 'context', 'reversal_reason', 'message']
 
-/** Makes the ledger append-only, except for erasures and for the update that adopts an entry into its chain. */
+/**
+ * Makes the ledger append-only. Allows only erasures, and the update that adopts an entry into its chain and gives it a
+ * salt.
+ */
 async function keepAppendOnly(db: Knex): Promise<void> {
   const same = 'is not distinct from'
   const isSame = (columns: string[]) => columns.map((column) => `new.${column} ${same} old.${column}`).join(' and ')

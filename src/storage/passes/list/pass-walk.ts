@@ -44,7 +44,10 @@ export function whereOwner(query: Knex.QueryBuilder, owner: PassOwner): Knex.Que
     : query.where('passes.template_id', owner.templateId)
 }
 
-/** Returns the passes in a range that match a filter. Each pass of the range is read, so a range always costs the same. */
+/**
+ * Returns the passes in a range that match a filter. The database reads each pass of the range, so that a range costs
+ * the same, regardless of the filter.
+ */
 export function matchingInRange(
   db: Knex,
   workspaceId: string,
