@@ -60,7 +60,9 @@ export interface BodyRoom {
 
 /** A reservation that grows while a body arrives. */
 export interface BodyPlace {
-  /** @throws ApiError TOO_MANY_REQUESTS if the workspace has no memory left, SERVICE_UNAVAILABLE if the process has none */
+  /**
+   * @throws ApiError TOO_MANY_REQUESTS if the workspace has no memory left, SERVICE_UNAVAILABLE if the process has none
+   */
   reserve(bytes: number): void
   leave(): void
 }

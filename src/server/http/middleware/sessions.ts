@@ -90,7 +90,10 @@ function csrfTokenOf(secret: string): string {
   return createHmac('sha256', secret).update('csrf').digest('base64url')
 }
 
-/** Requires the CSRF token of a session in a cookie for a request that can change something. @throws ApiError CSRF_TOKEN_INVALID */
+/**
+ * Requires the CSRF token of a session in a cookie for a request that can change something.
+ * @throws ApiError CSRF_TOKEN_INVALID
+ */
 export function requireCsrfToken({ session }: Caller, { method, headers }: { method: string; headers: Headers }): void {
   if (!session?.csrfToken || readingMethods.has(method)) return
   const sent = Buffer.from(headers.get('x-csrf-token') ?? '')
