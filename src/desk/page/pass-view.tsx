@@ -277,9 +277,16 @@ function History({ passId }: { passId: string }) {
           label={words.history}
           keyOf={({ id }) => id}
           columns={{
-            [words.time]: ({ at }) => <Moment at={at} />,
+            // A phone has space for two columns.
+            [words.event]: ({ at, action }) => (
+              <>
+                {words.changes[action as keyof typeof words.changes] ?? <code>{action}</code>}
+                <p class="muted">
+                  <Moment at={at} />
+                </p>
+              </>
+            ),
             [words.who]: ({ actor }) => <Foreign>{actor}</Foreign>,
-            [words.event]: ({ action }) => words.changes[action as keyof typeof words.changes] ?? <code>{action}</code>,
           }}
           rows={items}
           total={total}
