@@ -203,6 +203,25 @@ test('an event has its name and place in each language', async () => {
   expect([english.get('Noite'), english.get('Cais 1250')]).toEqual(['Night', 'Quay 1250'])
 })
 
+test('a flight has the names and cities of its airports in each language', async () => {
+  const trip = {
+    mode: 'air' as const,
+    from: { code: 'LIS', name: 'Humberto Delgado', city: { 'pt-BR': 'Lisboa', en: 'Lisbon' } },
+    to: { code: 'MUC', name: { 'pt-BR': 'Aeroporto de Munique', en: 'Munich Airport' }, city: 'München' },
+  }
+  const { google: _, ...parts } = input
+  const pass = await sampleInLanguages(parseDefinition({ ...parts, trip }), 'boardingPass')
+  const unsigned = await apple.preparePackage(pass, new Date())
+  const files = unzipSync(unsigned.complete(await apple.signPackage(unsigned, new Date())))
+  expect(JSON.parse(Buffer.from(files['pass.json']!).toString()).semantics).toMatchObject({
+    departureCityName: 'Lisboa',
+    destinationCityName: 'München',
+    destinationAirportName: 'Aeroporto de Munique',
+  })
+  const english = readStrings(files['en.lproj/pass.strings']!)
+  expect([english.get('Lisboa'), english.get('Aeroporto de Munique')]).toEqual(['Lisbon', 'Munich Airport'])
+})
+
 test('phones show localized notifications and typed values in their language', async () => {
   const field = (key: string, value: string) => ({ key, label: { en: key, de: `${key} (de)` }, value })
   const definition = parseDefinition({

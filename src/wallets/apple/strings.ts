@@ -20,6 +20,8 @@ const translatedKeys = new Set([
   'venueName',
   'departureAirportName',
   'destinationAirportName',
+  'departureCityName',
+  'destinationCityName',
   'departureStationName',
   'destinationStationName',
   'departureLocationDescription',

@@ -96,7 +96,7 @@ const places: Places = {
     links: { '*': { label: 'text' } },
   },
   event: { name: 'text', venue: { name: 'text', address: 'text' } },
-  trip: { from: { name: 'text' }, to: { name: 'text' } },
+  trip: { from: { name: 'text', city: 'text' }, to: { name: 'text', city: 'text' } },
   door: { notice: 'text' },
   balances: { '*': { label: 'text' } },
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { Definition, type DefinitionInput } from '../../../../src/core/contract/schemas/definition.ts'
 import { checkDefinition } from '../../../../src/core/rules/template/definition.ts'
 import {
@@ -23,6 +24,33 @@ function issuesOf(parts: Partial<DefinitionInput>): string[] {
 
 const fields = (...back: { label?: unknown; value: unknown }[]) =>
   ({ back: back.map((field, n) => ({ key: `f${n}`, ...field })) }) as NonNullable<DefinitionInput['design']['fields']>
+
+interface Schema {
+  type?: string
+  properties?: Record<string, Schema>
+  additionalProperties?: Schema
+  items?: Schema
+  anyOf?: Schema[]
+}
+
+/** Yields a value for each text that can have translations, with only this text. */
+function* translatedTexts(schema: Schema): Generator<unknown> {
+  const { properties = {}, additionalProperties, items, anyOf = [] } = schema
+  const isText = anyOf.some(({ type }) => type === 'string')
+  if (isText && anyOf.some((other) => other.additionalProperties?.type === 'string')) yield { pt: 'Porta' }
+  for (const part of anyOf) yield* translatedTexts(part)
+  for (const [key, part] of Object.entries(properties)) {
+    if (key !== 'images') for (const value of translatedTexts(part)) yield { [key]: value }
+  }
+  if (items) for (const value of translatedTexts(items)) yield [value]
+  if (additionalProperties) for (const value of translatedTexts(additionalProperties)) yield { any: value }
+}
+
+test('every text that the schema allows to translate is read in one language', () => {
+  const values = [...translatedTexts(z.toJSONSchema(Definition, { io: 'input', reused: 'inline' }) as Schema)]
+  expect(values).toContainEqual({ trip: { to: { city: { pt: 'Porta' } } } })
+  expect(values.filter((value) => listTexts(value as ReturnType<typeof define>).length !== 1)).toEqual([])
+})
 
 test('a definition reads in each language, else in its default; without languages it stays unchanged', () => {
   const written = define({
