@@ -80,7 +80,7 @@ export const joinGuards: Fault[] = [
     file: 'src/storage/join/join-submissions-repository.ts',
     text: 'where({ workspace_id: workspaceId, id, holds_place: true })',
     replacement: 'where({ workspace_id: workspaceId, id })',
-    tests: ['test/server/join/join-identity.test.ts', 'test/server/background/sweep.test.ts'],
+    tests: ['test/server/join/join-identity.test.ts'],
   },
   {
     name: 'join-rejected-sender',
