@@ -248,12 +248,13 @@ describe.each(dialects)('on %s', (dialect) => {
       projectId,
       redemption,
       parts: {
+        languages: { default: 'en', others: ['de'] },
         balances: {
-          stamps: { label: 'Stamps', kind: 'integer', max: 10 },
+          stamps: { label: { en: 'Stamps', de: 'Stempel' }, kind: 'integer', max: 10 },
           credit: { label: 'Credit', kind: 'currency', currency: 'EUR', start: 1_240, offlineAllowance: 500 },
         },
         balanceRules: [{ balance: 'stamps', delta: 3 }],
-        door: { notice: '{{balance.stamps}} stamps' },
+        door: { notice: { en: '{{balance.stamps}} stamps', de: '{{balance.stamps}} Stempel' } },
       },
     })
     const list = async (since?: string) =>
@@ -281,7 +282,8 @@ describe.each(dialects)('on %s', (dialect) => {
       notice: '3 stamps',
     })
     const inGerman = await workspace.call(scans.create, { body: { qrPayload: code } }, { 'accept-language': 'de' })
-    expect(inGerman.body).toMatchObject({ pass: { door: { fields: [{ value: '6 von 10' }, {}] } } })
+    const door = { fields: [{ label: 'Stempel', value: '6 von 10' }, {}], notice: '6 Stempel' }
+    expect(inGerman.body).toMatchObject({ pass: { door } })
     await add(pass!.id, -240, 'lunch', 'credit')
     api.advance(30)
     const { items } = await list(before.id)

@@ -14,6 +14,7 @@ import { withFields } from '../../../core/rules/door/balances-at-door.ts'
 import { groupAtDoor } from '../../../core/rules/door/group-at-door.ts'
 import { effectiveStatus } from '../../../core/rules/pass/pass-status.ts'
 import { balanceField } from '../../../core/rules/redemption/scan-message.ts'
+import { inLanguage, writtenOf } from '../../../core/rules/template/definition-languages.ts'
 import { imageVariables } from '../../../core/rules/template/image-choice.ts'
 import { fill, lonePlaceholder, type Scope } from '../../../core/rules/template/placeholder.ts'
 import { bytesIn, compileSizes } from '../../../core/rules/template/rendered-size.ts'
@@ -27,6 +28,7 @@ import type { StoredScan } from '../../../storage/scans/scan-row.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Links } from '../../link-signing.ts'
+import { pageLanguage } from '../../pages/words.ts'
 import { languageOf } from './message-languages.ts'
 
 /** Returns a scan as lists, single reads, and pass.scanned show it. The same scan always yields the same bytes. */
@@ -110,7 +112,9 @@ export async function toPassSummary(
   context: RequestContext,
 ): Promise<PassSummary> {
   const { services, token } = context
-  const definition = await services.definitions.find(pass.workspaceId, pass.templateVersionId)
+  const found = await services.definitions.find(pass.workspaceId, pass.templateVersionId)
+  const { languages } = found ? writtenOf(found) : {}
+  const definition = found && languages ? inLanguage(found, pageLanguage(context.headers, languages).ofTexts) : found
   const scope = definition && buildScope(definition, pass, pass.expiresAt)
   const photoUrl = definition?.photo && photoOf(definition, scope!, services.links)
   const balances = Object.entries(definition?.balances ?? {}).map(([name, balance]) =>
