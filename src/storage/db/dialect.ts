@@ -132,7 +132,8 @@ export function rowsOfPasses(
  * this, a planner that overestimates the number of IDs would scan all passes.
  */
 export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex.QueryBuilder {
-  if (!isPostgres(db)) return query.joinRaw('cross join passes').whereRaw(`passes.id = ${id}`)
+  // Without `+`, SQLite can end the search of the query at a bound of `passes.id`, which is far behind the end of a chunk.
+  if (!isPostgres(db)) return query.joinRaw('cross join passes').whereRaw(`passes.id = +${id}`)
   // `offset 0` keeps the planner from inlining the subselect.
   return query.joinRaw(`cross join lateral (select * from passes where passes.id = ${id} offset 0) as passes`)
 }

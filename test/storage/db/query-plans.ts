@@ -103,14 +103,16 @@ export function useLists(dialect: TestDialect) {
       return Promise.all([...statements].map(explain))
     },
 
-    /** Returns the plan of a chunk of the passes of a template that match a filter. */
-    async plansOfChunk(templateId: string, filters: PassFilters): Promise<Plan[]> {
+    /** Returns the plan of a chunk of the passes of a template that match a filter, and the range of the chunk. */
+    async planOfChunk(templateId: string, filters: PassFilters) {
       const db = database.reader
       const range = await findRange(db, workspaceId, { templateId }, passId(ROWS / 2), ROWS / 100)
       const matching = await createMatcher(db, workspaceId, filters, start)
       statements.length = 0
       await matchingInRange(db, workspaceId, { templateId }, range, matching).select('passes.id')
-      return Promise.all(statements.splice(0).map(explain))
+      const [statement] = statements.splice(0)
+      const end = dialect === 'sqlite' ? await endOfSearch(db, statement!) : undefined
+      return { range, plan: await explain(statement!), end }
     },
 
     /** Returns the plans of the statements for the first two pages of a snapshot. */
@@ -237,6 +239,20 @@ export async function explainSqlite(db: Knex, { sql, bindings }: Statement): Pro
     sorted: sorts && isWhole ? ROWS : 0,
     rowsRead: 0,
   }
+}
+
+/**
+ * Returns the value at which the first index search of a statement ends on SQLite. A plan shows only that a search has
+ * such a value.
+ */
+async function endOfSearch(db: Knex, { sql, bindings }: Statement): Promise<Knex.Value | undefined> {
+  type Step = { opcode: string; p1: number; p2: number; p3: number; p4: string }
+  const program: Step[] = await db.raw(`explain ${sql}`, bindings)
+  const end = program.findIndex(({ opcode }) => /^Idx(GT|GE)$/.test(opcode))
+  const { p3, p4 } = program[end]!
+  const register = p3 + Number(p4) - 1
+  const load = program.slice(0, end).findLast(({ opcode, p2 }) => opcode === 'Variable' && p2 === register)
+  return load && bindings[load.p1 - 1]
 }
 
 interface PostgresStep {
