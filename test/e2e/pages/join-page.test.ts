@@ -294,7 +294,10 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
       // The card is accepted once in ten minutes.
       const scannedAt = new Date(Date.now() - (10 - stamps) * 600_000).toISOString()
       const made = await scans.create({ body: { qrPayload: shown()[stamps % 2]!.code, scannedAt } })
-      expect([made.result, made.pass!.door!.fields]).toEqual(['accepted', [{ label: 'Stamps', value: `${stamps} of 10` }]])
+      expect([made.result, made.pass!.door!.fields]).toEqual([
+        'accepted',
+        [{ label: 'Stamps', value: `${stamps} of 10` }],
+      ])
       scanId = made.scan.id
       await shows(stamps)
     }
