@@ -150,7 +150,16 @@ export const passSources = {
   balances: source({
     scope: 'passes:read',
     isTouchedBy: byPasses,
-    load: ({ api, passId: id }: PassFacts) => api.balances.list({ params: { id } }),
+    load: async ({ api, passId: id }: PassFacts) => {
+      const { items } = await api.balances.list({ params: { id } })
+      const entries = await Promise.all(
+        items.map(async ({ name, currency }) => {
+          const latest = await api.balances.listEntries({ params: { id, name }, query: { limit: SHOWN } })
+          return latest.items.map((entry) => ({ ...entry, currency }))
+        }),
+      )
+      return { items, entries: entries.flat().toSorted((a, b) => b.id.localeCompare(a.id)) }
+    },
   }),
   cards: source({
     scope: 'passes:read',

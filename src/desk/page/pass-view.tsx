@@ -1,13 +1,12 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { PassBalance } from '../../core/contract/balances.ts'
 import type { Pass } from '../../core/contract/passes.ts'
 import type { PassWallets } from '../../core/contract/wallets.ts'
-import { balanceText } from '../../core/rules/balances/balances.ts'
 import { reasonCodes } from '../../core/rules/redemption/scan-reasons.ts'
 import { historySources, passSources } from '../live/sources.ts'
 import { ActionButton, useCanAct } from './action-dialog.tsx'
+import { Balances } from './balances.tsx'
 import { resultOf, textOf } from './board.tsx'
 import { cancelCommand, passCommands, reverseCommand } from './commands.ts'
 import { useAnswers, useDesk, useFeed } from './desk-context.ts'
@@ -79,9 +78,7 @@ export function PassView({ passId }: { passId: string }) {
 
       {Boolean(knownValue(answers.balances)?.items.length) && (
         <Section title={words.balances} wide>
-          <Shown answer={answers.balances}>
-            {({ items }) => <Balances items={items} pass={knownValue(answers.pass)} />}
-          </Shown>
+          <Shown answer={answers.balances}>{(shown) => <Balances {...shown} pass={knownValue(answers.pass)} />}</Shown>
         </Section>
       )}
 
@@ -208,38 +205,6 @@ function PassActions({ pass }: { pass: Pass }) {
         <ActionButton key={name} name={name} target={pass} of={pass.label} projectId={pass.projectId} />
       ))}
     </div>
-  )
-}
-
-function Balances({ items, pass }: { items: PassBalance[]; pass: Pass | undefined }) {
-  const { words } = useDesk().language
-  const canAct = useCanAct()
-  const canChange = pass && pass.status !== 'VOID' && canAct('changeBalance', pass.projectId)
-  return (
-    <Table
-      label={words.balances}
-      keyOf={({ name }) => name}
-      columns={{
-        [words.name]: ({ name }) => <Foreign>{name}</Foreign>,
-        [words.amount]: (balance) => (
-          <bdi>
-            {balanceText(balance, balance.value)} {balance.currency}
-          </bdi>
-        ),
-        [words.updated]: ({ updatedAt }) => <Moment at={updatedAt} />,
-        ...(canChange && {
-          [words.commands]: (balance: PassBalance) => (
-            <ActionButton
-              name="changeBalance"
-              target={{ ...balance, passId: pass.id }}
-              of={balance.name}
-              projectId={pass.projectId}
-            />
-          ),
-        }),
-      }}
-      rows={items}
-    />
   )
 }
 

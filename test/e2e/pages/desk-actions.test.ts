@@ -178,6 +178,7 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     await confirm('Change the balance')
     await dialog.getByText('The balance is changed.').waitFor()
     await page.getByText('7.50 EUR').waitFor()
+    await page.getByRole('row', { name: /cafe.*-2\.50/s }).waitFor()
     await confirm('Undo')
     await dialog.getByText('The change is undone.').waitFor()
     await page.getByText('10.00 EUR').waitFor()
