@@ -85,6 +85,7 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
         conflicts: all.filter(({ conflict }) => conflict !== null),
         counts,
         zones: [],
+        held: [],
         rejections: [...journal.values()].filter(({ rejection }) => rejection !== undefined),
       }
     },
@@ -126,6 +127,7 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
       }
     },
     learnZones: async () => undefined,
+    held: async () => [],
     adjust: async () => undefined,
     undoAdjustment: async () => undefined,
     async dismissRejections() {

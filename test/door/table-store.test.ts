@@ -141,6 +141,43 @@ describe.each(databases)('a store on %s', (_, create) => {
     for (const one of [store, other]) await one.close()
   })
 
+  test('keeps a held count for its project until it is recorded, and its correction waits separately', async () => {
+    const [store, other] = await openTwo()
+    const inside = async () => (await other.summary()).zones[0]!.inside
+    const hall = { id: 'hall', name: 'Hall', inside: 5, capacity: null, whenFull: 'warn', resetAt: null } as const
+    await store.learnZones([hall], { at: at(0), areAll: true })
+    const [, scan] = accepted('out', at(1), { passId: undefined, kind: 'counted' })
+    const count = { ...scan, adjustment: { zoneId: 'hall', delta: -1, reason: 'Counted' } }
+    await store.adjust(count)
+    expect(await inside()).toBe(4)
+    const held = { externalRef: 'out', recordedAt: null, rejection: 'Too few', isHeld: true } as const
+    for (const [one, another] of [
+      [store, other],
+      [other, store],
+    ] as const) {
+      await one.settleUploads([held])
+      expect(refsOf(await another.waiting('p', 9))).toEqual([])
+      expect(refsOf(await another.held('p'))).toEqual(['out'])
+      expect(await another.held('q')).toEqual([])
+    }
+    expect(await inside()).toBe(5)
+    await store.learnZones([hall], { at: at(2), areAll: true })
+    await store.dismissRejections()
+    await store.wipe(undefined)
+    expect(await store.summary()).toMatchObject({ held: [held], rejections: [], waiting: new Map([['p', 1]]) })
+    const opposite = { ...count, externalRef: 'out+undone', adjustment: { ...count.adjustment, delta: 1 } }
+    await store.undoAdjustment(opposite, 'out')
+    expect(refsOf(await other.waiting('p', 9))).toEqual(['out+undone'])
+    await store.settleUploads([{ externalRef: 'out', recordedAt: at(3) }])
+    expect(await other.held('p')).toEqual([])
+    // A permanently rejected count has no correction.
+    await store.adjust({ ...count, externalRef: 'late' })
+    await store.undoAdjustment({ ...opposite, externalRef: 'late+undone' }, 'late')
+    await store.settleUploads([{ externalRef: 'late', recordedAt: null, rejection: 'Zone not found' }])
+    expect(refsOf(await other.waiting('p', 9))).toEqual(['out+undone'])
+    for (const one of [store, other]) await one.close()
+  })
+
   test('counts each scan as of a date that has the same time, and a reversal removes one of them', async () => {
     const [store, other] = await openTwo()
     const dated = { scannedAt: at(60), scanContextKey: null, validityDate: '2026-03-01' }

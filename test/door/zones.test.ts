@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { contract } from '../../src/core/contract/contract.ts'
+import type { EngineState } from '../../src/door/engine/engine.ts'
 import { scannablePass } from '../server/api/scans/scan-support.ts'
 import { makeProject } from '../server/fixtures.ts'
 import { useApi } from '../support/api.ts'
@@ -47,21 +48,48 @@ test('a re-entry that the server decided debits no use at the door either', asyn
   await engine.stop()
 })
 
-test('a count that the server rejects is not corrected either, and a reset drops earlier counts', async () => {
+test('counts out wait until the entrances have uploaded, also after a restart, and count once', async () => {
+  const { workspace, projectId, zoneId, pass, phone, inside } = await hall()
+  const exit = await claimedPhone(workspace, projectId)
+  await exit.engine.setMovement({ zoneId, direction: 'out' })
+  await exit.until(({ zone }) => zone !== null)
+  await exit.settle()
+  phone.network = 'down'
+  expect(await phone.engine.scan(camera(pass.code))).toMatchObject({ result: 'accepted', verified: 'offline' })
+  exit.network = 'down'
+  const counts = [await exit.engine.adjust(-1), await exit.engine.adjust(-1)]
+  await exit.engine.undoAdjustment(counts[0]!)
+  exit.network = 'up'
+  exit.engine.retry()
+  const isHeld = ({ problems }: EngineState) => problems.some(({ code }) => code === 'counts_held')
+  await exit.until((state) => isHeld(state) && state.connection === 'online')
+  await exit.until(({ pending }) => pending === 1)
+  expect(exit.engine.state).toMatchObject({ zone: { inside: 0 }, problems: [{ people: 1 }] })
+  await exit.engine.stop()
+  await exit.open()
+  expect(exit.engine.state.problems).toMatchObject([{ code: 'counts_held', people: 1 }])
+  await exit.until(({ connection }) => connection === 'online')
+  await phone.settle()
+  await exit.settle()
+  expect(exit.engine.state.problems).toEqual([])
+  expect(await inside()).toBe(0)
+  for (const { engine } of [phone, exit]) await engine.stop()
+})
+
+test('a reset drops earlier counts of a door, also those that wait', async () => {
   const { phone, engine, inside, reset } = await hall()
   phone.network = 'down'
-  const count = await engine.adjust(-1)
-  await engine.undoAdjustment(count!)
-  await phone.settle()
-  await phone.until(({ problems }) => problems.some(({ code }) => code === 'rejected'))
-  expect(await inside()).toBe(0)
+  await engine.adjust(-1)
+  phone.network = 'up'
+  engine.retry()
+  await phone.until(({ problems }) => problems.some(({ code }) => code === 'counts_held'))
   phone.network = 'down'
   await engine.adjust(1)
   api.advance(5)
   await reset()
   await phone.settle()
   expect(await inside()).toBe(0)
-  await phone.until(({ zone }) => zone!.inside === 0)
+  await phone.until(({ zone, problems }) => zone!.inside === 0 && problems.length === 0)
   await engine.stop()
 })
 
@@ -74,6 +102,7 @@ test('a zone that was deleted after it was chosen offline ends at the door, and 
   await workspace.ok(contract.zones.delete, { params: { id: clubId } })
   await phone.settle()
   await phone.until(({ door }) => door!.movement?.zoneId !== clubId)
+  await phone.until(({ problems }) => problems.some(({ code }) => code === 'zone_deleted'))
   const { items } = await workspace.ok(contract.scans.list, { query: { passId: pass.id } })
   expect(items).toMatchObject([{ result: 'accepted', zoneId: clubId, direction: 'in' }])
   await engine.stop()
@@ -87,5 +116,7 @@ test('the first scan after the deletion of its zone is decided without a zone', 
   expect(decision.zoneId).toBeUndefined()
   engine.retry()
   await phone.until(({ door }) => door!.movement === undefined)
+  await phone.until(({ problems }) => problems.length > 0)
+  expect(engine.state.problems).toEqual([{ code: 'zone_deleted', name: 'Hall' }])
   await engine.stop()
 })

@@ -5,7 +5,7 @@ import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
 import type { Direction } from '../../core/rules/zones/presence.ts'
 import type { DoorEngine, EngineState, KnownZone, ScanOptions } from '../../door/engine/engine.ts'
 import { openEngine } from '../../door/engine/open-engine.ts'
-import { clockTime, printable } from '../command/output.ts'
+import { clockTime } from '../command/output.ts'
 import { ask, type ConsoleEnvironment, consoleEnvironment } from './environment.ts'
 import { failureMessage, listRejectionText, outcomeOf } from './outcome.ts'
 
@@ -100,10 +100,11 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
     notice: null,
   }
   engine.subscribe((now) => {
-    const zone = state.movement?.zone
     Object.assign(state, shownOf(now, earlier))
-    if (zone && !state.movement) {
-      state.notice = `Zone ${printable(zone.name)} was deleted. Scans no longer count people in or out.`
+    const deleted = now.problems.find((one) => one.code === 'zone_deleted')
+    if (deleted) {
+      state.notice = `Zone ${deleted.name} was deleted. Scans count nobody. Restart with another --zone.`
+      void engine.dismiss('zone_deleted')
     }
     state.counters = amend(
       state.counters,

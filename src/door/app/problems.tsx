@@ -5,7 +5,7 @@ import { useDoor, useEngineState } from './door-context.ts'
 import { type AppLanguage, say, span } from './language.ts'
 
 /** Problems that need no further action once they are read. */
-const dismissible: readonly Problem['code'][] = ['storage_lost', 'rejected', 'pending_elsewhere']
+const dismissible: readonly Problem['code'][] = ['storage_lost', 'rejected', 'pending_elsewhere', 'zone_deleted']
 
 /** The problems of the engine, most severe first, and of the camera, with their remedies. */
 export function Problems({ camera }: { camera?: UsedCamera }) {
@@ -36,13 +36,15 @@ export function Problems({ camera }: { camera?: UsedCamera }) {
   )
 }
 
+const ofCounts: readonly Problem['code'][] = ['storage_full', 'rejected', 'counts_held']
+
 /**
  * The reasons why counts without a scan were not recorded. The count sheet shows them, because it covers the other
  * problems.
  */
 export function CountProblems() {
   const { language } = useDoor()
-  const problems = useEngineState().problems.filter(({ code }) => code === 'storage_full' || code === 'rejected')
+  const problems = useEngineState().problems.filter(({ code }) => ofCounts.includes(code))
   return (
     <div role="alert">
       {problems.map((problem) => (
@@ -63,6 +65,8 @@ function problemText(problem: Problem, language: AppLanguage): string {
   const { words } = language
   return say(words.problems[problem.code], {
     pending: 'pending' in problem ? problem.pending : null,
+    name: 'name' in problem ? problem.name : null,
+    people: 'people' in problem ? problem.people : null,
     scans: 'scans' in problem ? problem.scans : null,
     message: messageOf(problem, language),
     time: 'byMs' in problem ? span(problem.byMs, language) : null,

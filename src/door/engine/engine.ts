@@ -222,6 +222,13 @@ export type Problem =
   | { code: 'revoked' }
   /** Pending decisions of a door of another project, which a door of this project cannot upload. */
   | { code: 'pending_elsewhere'; pending: number }
+  /** A zone of this door was deleted, so that scans no longer count people in it. */
+  | { code: 'zone_deleted'; name: string }
+  /**
+   * Counts out that would make the number inside negative, for example because an entrance is offline. They are sent
+   * again until the server accepts them, and the number inside lacks them until then.
+   */
+  | { code: 'counts_held'; people: number; references: readonly string[] }
   /**
    * The server rejects these decisions, with the reason for the last one. They stay on the phone until the operator
    * dismisses the problem. `isOfAnother`: the last decision reverses a scan of another door, see ScanFailure.

@@ -1,7 +1,7 @@
 import { createDoorClock } from './clock.ts'
 import { type Connection, createConnection, initialState } from './connection.ts'
 import { createCounter } from './counter.ts'
-import { type Known, markedProblems, markerOf, nothingStored, stateOf } from './door-state.ts'
+import { type Known, markedProblems, markerOf, nothingStored, stateOf, zoneDeleted } from './door-state.ts'
 import type { ClaimFailure, DoorEngine, EngineState, Problem } from './engine.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { createListKeeper, createLookUp, OFFLINE_DISABLED } from './lists.ts'
@@ -12,7 +12,7 @@ import { type Identity, StorageFullError } from './store/engine-store.ts'
 import { createUploads } from './uploads.ts'
 
 /** Problems that end when the phone becomes another door. */
-const OF_A_DOOR = ['revoked', 'storage_lost', 'storage_full', 'refused'] as const
+const OF_A_DOOR = ['revoked', 'storage_lost', 'storage_full', 'refused', 'zone_deleted'] as const
 
 /** Opens the engine of this phone, whether the phone is a door or not: see DoorEngine. */
 export async function openEngine(environment: EngineEnvironment): Promise<DoorEngine> {
@@ -70,6 +70,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     },
     onUnsent: () => connection?.retry(),
     onZone: () => quietly(refresh()),
+    onDeleted: (zoneId) => set('zone_deleted', zoneDeleted(stored, zoneId)),
   })
   const lists = createListKeeper(context, {
     onLoading(loaded) {
@@ -168,7 +169,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       random,
       isVisible,
       quietMs: server.quietMs,
-      isDue: lists.isDue,
+      isDue: () => lists.isDue() || state.pending > 0,
       async probe(stop) {
         const reply = await ownDoor.sync(stop)
         const isRejected = reply.kind === 'rejection' && reply.status === 403

@@ -16,11 +16,13 @@ interface OwnDoorOptions {
   onUnsent: () => void
   /** Called when the number inside the zone was read. */
   onZone: () => void
+  /** Called when a zone of this door was deleted, and with `null` when a zone is chosen. */
+  onDeleted: (zoneId: string | null) => void
 }
 
 export function createOwnDoor(
   { server, identity, store, clock, environment }: EngineContext,
-  { keep, onUnsent, onZone }: OwnDoorOptions,
+  { keep, onUnsent, onZone, onDeleted }: OwnDoorOptions,
 ): OwnDoor {
   const { storesMovement } = environment.settings
 
@@ -48,30 +50,31 @@ export function createOwnDoor(
     return reply
   }
 
-  async function readZone(signal: AbortSignal): Promise<void> {
-    const known = identity()
-    const movement = known?.door.movement
-    if (!movement) return
-    const reply = await server.zone(movement.zoneId, signal)
+  async function readZone(zoneId: string, signal: AbortSignal): Promise<void> {
+    const reply = await server.zone(zoneId, signal)
     if (reply.kind === 'answer') {
       await store().learnZones([reply.value], { at: clock.now().toISOString(), areAll: false })
       onZone()
     }
+    if (reply.kind !== 'rejection' || reply.status !== 404) return
+    onDeleted(zoneId)
     const now = identity()
-    const isGone = reply.kind === 'rejection' && reply.status === 404
-    if (isGone && now && now.door.movement === movement) {
+    if (now?.door.movement?.zoneId === zoneId) {
       await keep({ token: now.token, door: { ...now.door, movement: undefined } })
     }
   }
 
   return {
     async sync(signal) {
+      const before = identity()?.door.movement?.zoneId
       const sent = await sendMovement(signal)
       if (sent?.kind === 'timeout') return sent
       const reply = await server.self(signal)
       if (reply.kind !== 'answer') return reply
       if (reply.value) await learn(reply.value)
-      await readZone(signal)
+      // Read the previous zone too, because the server ends the zone of a door when it deletes the zone.
+      const zoneIds = new Set([before, identity()?.door.movement?.zoneId])
+      for (const zoneId of zoneIds) if (zoneId !== undefined) await readZone(zoneId, signal)
       return reply
     },
     async moveTo(gate) {
@@ -84,6 +87,7 @@ export function createOwnDoor(
     async setMovement(movement) {
       const known = identity()
       if (!known) return
+      onDeleted(null)
       const door = { ...known.door, movement: movement ?? undefined }
       await keep({ token: known.token, door, ...(storesMovement && { isMovementUnsent: true }) })
       onUnsent()

@@ -66,6 +66,9 @@ export function createUploads(
 /**
  * Sends pending entries, oldest first, until at most `leave` are left. Sending twice does no harm: the ledger records
  * an externalRef once. An entry that the server rejects is discarded with its reason and does not block others.
+ *
+ * A count out that would make the number inside negative is held and sent again at each probe, because an entrance that
+ * is offline may not have uploaded its entries yet.
  */
 async function uploadWaiting(options: {
   store: EngineStore
@@ -81,14 +84,23 @@ async function uploadWaiting(options: {
   onProgress: () => void
 }): Promise<UploadEnd> {
   const { store, server, projectId, station, signal, leave, now, onProgress } = options
+  /** The zones that have too few people inside for a count out. */
+  const emptyZones = new Set<string>()
   for (;;) {
     const waiting = await store.waiting(projectId, BATCH)
     const [first] = waiting
-    if (!first || waiting.length <= leave) return { kind: 'done' }
+    if (!first || waiting.length <= leave) break
     const sent = await send(first, waiting)
     if (sent) return sent
     onProgress()
   }
+  // Send held counts again after other entries, but not in `uploadRest`, which delays scans.
+  const held = leave > 0 ? await store.held(projectId) : []
+  for (const entry of held) {
+    const sent = emptyZones.has(entry.adjustment.zoneId) ? undefined : await adjust(entry, entry.adjustment)
+    if (sent) return sent
+  }
+  return { kind: 'done' }
 
   function send(first: JournalEntry, waiting: JournalEntry[]): Promise<UploadEnd | undefined> {
     if (first.adjustment) return adjust(first, first.adjustment)
@@ -159,15 +171,22 @@ async function uploadWaiting(options: {
     { zoneId, delta, reason }: NonNullable<JournalEntry['adjustment']>,
   ): Promise<UploadEnd | undefined> {
     const { externalRef } = entry
+    if (delta < 0 && emptyZones.has(zoneId)) return hold(entry)
     const reply = await server.adjustZone(zoneId, { delta, reason, externalRef }, signal)
     if (reply.kind === 'timeout') return reply
     if (reply.kind === 'rejection') {
       if ([401, 403].includes(reply.status)) return { kind: 'rejection', message: reply.message }
-      return discard(entry, reply.message)
+      if (reply.status !== 409 || delta >= 0) return discard(entry, reply.message)
+      emptyZones.add(zoneId)
+      return hold(entry)
     }
     await settle([{ externalRef, recordedAt: now().toISOString() }])
     await store.learnZones([reply.value], { at: now().toISOString(), areAll: false })
     return undefined
+  }
+
+  function hold({ externalRef }: JournalEntry): Promise<undefined> {
+    return settle([{ externalRef, recordedAt: null, rejection: 'The number inside is too low.', isHeld: true }])
   }
 
   async function settle(results: UploadResult[]): Promise<undefined> {

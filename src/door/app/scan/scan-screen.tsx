@@ -240,14 +240,17 @@ function StatusBar() {
       </p>
       <p>
         <span>
-          ✔ {words.accepted} {count(counts.accepted)}
+          {'✔\u00a0'}
+          {words.accepted} {count(counts.accepted)}
         </span>{' '}
         <span>
-          ✘ {words.turnedAway} {count(counts.turnedAway)}
+          {'✘\u00a0'}
+          {words.turnedAway} {count(counts.turnedAway)}
         </span>{' '}
         {counts.left > 0 && (
           <span>
-            ↩ {words.letOut} {count(counts.left)}
+            {'↩\u00a0'}
+            {words.letOut} {count(counts.left)}
           </span>
         )}{' '}
         {pending > 0 && <b>{say(words.pending, { count: count(pending) })}</b>}

@@ -76,6 +76,8 @@ export function ZoneSheet({ onDone, onClose }: { onDone(): void; onClose(): void
 export function CountSheet({ onClose }: { onClose(): void }) {
   const { engine, language } = useDoor()
   const { words, locale } = language
+  const { problems } = useEngineState()
+  const held = problems.find((problem) => problem.code === 'counts_held')?.references ?? []
   const [made, setMade] = useState<readonly Adjustment[]>([])
   const count = async (delta: 1 | -1) => {
     const adjustment = await engine.adjust(delta)
@@ -87,7 +89,8 @@ export function CountSheet({ onClose }: { onClose(): void }) {
     setMade((all) => all.filter((one) => one !== last))
     if (!(await engine.undoAdjustment(last))) setMade((others) => [...others, last])
   }
-  const sumOf = (sign: 1 | -1) => numberFormat(locale).format(made.filter(({ delta }) => delta === sign).length)
+  const counted = made.filter(({ externalRef }) => !held.includes(externalRef))
+  const sumOf = (sign: 1 | -1) => numberFormat(locale).format(counted.filter(({ delta }) => delta === sign).length)
   return (
     <Sheet title={words.zones.countTitle} closeLabel={words.close} onClose={onClose}>
       <OwnZoneLine />

@@ -101,11 +101,18 @@ export async function recordUndo(tx: Transaction, decision: Decision, entry: Jou
 }
 
 export async function settleUpload(tx: Transaction, result: UploadResult): Promise<void> {
-  const { externalRef, recordedAt, scanId, conflict = null, rejection, isOfAnother } = result
+  const { externalRef, recordedAt, scanId, conflict = null, rejection, isHeld, isOfAnother } = result
   const [entry] = await tx.find('journal', 'externalRef', externalRef)
   if (!entry) return
   const { waits, ...rest } = entry
-  await tx.put('journal', [{ ...rest, recordedAt, rejection, isOfAnother }])
+  await tx.put('journal', [{ ...rest, recordedAt, rejection, isHeld, isOfAnother }])
+  if (isHeld) {
+    // The number inside no longer contains the count.
+    const { adjustment } = entry
+    if (waits !== undefined)
+      await changeZone(tx, { ...entry, adjustment: { ...adjustment!, delta: -adjustment!.delta } })
+    return
+  }
   if (rejection !== undefined) {
     // Remove the correction of a rejected adjustment, because it must not be applied without the adjustment.
     if (entry.adjustment) await removeSeqs(tx, 'journal', await tx.find('journal', 'externalRef', undoRefOf(entry)))

@@ -43,6 +43,8 @@ export interface JournalEntry extends OwnScan {
   adjustment?: { zoneId: string; delta: number; reason: string } | undefined
   /** The reason that the server permanently rejected the entry. Kept until the operator dismisses the problem. */
   rejection?: string | undefined
+  /** Set for a rejected count out that is sent again, because more people left than the server has counted in. */
+  isHeld?: true | undefined
   /** Only for a rejected reversal: the reversed scan belongs to another door. */
   isOfAnother?: boolean | undefined
 }
@@ -58,6 +60,9 @@ export interface Attempted {
   runner: string
 }
 
+/** A count out that is sent again: see `JournalEntry.isHeld`. */
+export type HeldCount = JournalEntry & { adjustment: NonNullable<JournalEntry['adjustment']> }
+
 /** The server's result for an uploaded entry. */
 export interface UploadResult {
   externalRef: string
@@ -66,6 +71,8 @@ export interface UploadResult {
   scanId?: string | undefined
   conflict?: LedgerReason | null | undefined
   rejection?: string | undefined
+  /** For a rejected count out: the count is sent again later. */
+  isHeld?: true | undefined
   /** For a rejected reversal: the reversed scan belongs to another door, such as the previous door of this phone. */
   isOfAnother?: boolean | undefined
 }
@@ -75,13 +82,15 @@ export type NamedItem = Omit<Candidate, 'standing'> & Pick<SnapshotItem, 'status
 
 export interface StoreSummary {
   list: (ListHead & { size: number }) | null
-  /** The number of pending entries, by project. */
+  /** The number of pending entries, by project, with held counts. */
   waiting: ReadonlyMap<string, number>
   /** The latest decisions, newest first. */
   recent: Decision[]
   conflicts: Decision[]
   counts: Counts
   zones: readonly KnownZone[]
+  /** Held counts, oldest first. */
+  held: readonly HeldCount[]
   rejections: Pick<JournalEntry, 'rejection' | 'isOfAnother' | 'scannedAt'>[]
 }
 
@@ -136,11 +145,13 @@ export interface EngineStore {
   learnZones(zones: readonly ServerZone[], options: { at: string; areAll: boolean }): Promise<void>
   /** Stores a count without a scan. */
   adjust(entry: JournalEntry): Promise<void>
-  /** Stores the correction of a count without a scan, once, unless the server rejected the count. */
+  /** Stores the correction of a count without a scan, once, unless the server permanently rejected the count. */
   undoAdjustment(entry: JournalEntry, undone: string): Promise<void>
 
-  /** Returns the oldest pending entries of a project. */
+  /** Returns the oldest pending entries of a project, without held counts. */
   waiting(projectId: string, limit: number): Promise<JournalEntry[]>
+  /** Returns the held counts of a project, oldest first. */
+  held(projectId: string): Promise<HeldCount[]>
   settleUploads(results: readonly UploadResult[]): Promise<void>
   dismissRejections(): Promise<void>
 

@@ -27,7 +27,7 @@ import {
   type UploadResult,
 } from './engine-store.ts'
 import { factsOf, matching } from './list-facts.ts'
-import { changeZone, learnZones, ZONE_TABLES, zonesOf } from './zone-rows.ts'
+import { changeZone, heldCounts, isHeld, learnZones, ZONE_TABLES, zonesOf } from './zone-rows.ts'
 
 /** The number of entries to read at a time: a list of 100,000 would exceed the memory of a phone. */
 const NAMES_AT_ONCE = 2_000
@@ -59,7 +59,7 @@ export class TableStore implements EngineStore {
 
   summary() {
     return this.#db.read(['meta', 'journal', 'decisions'], async (tx) => {
-      const [list, counts, zones, waiting, rejections, recent, conflicts] = await Promise.all([
+      const [list, counts, zones, waiting, rejected, recent, conflicts] = await Promise.all([
         metaOf(tx, 'list'),
         metaOf(tx, 'counts'),
         zonesOf(tx),
@@ -68,6 +68,8 @@ export class TableStore implements EngineStore {
         tx.newest('decisions', RECENT_DECISIONS),
         tx.find('decisions', 'conflict'),
       ])
+      const held = rejected.filter(isHeld)
+      for (const { projectId } of held) waiting.set(projectId, (waiting.get(projectId) ?? 0) + 1)
       return {
         list: list ?? null,
         waiting,
@@ -75,7 +77,8 @@ export class TableStore implements EngineStore {
         conflicts: conflicts.map(({ decision }) => decision).reverse(),
         counts: { ...NO_SCANS, ...counts },
         zones,
-        rejections,
+        held,
+        rejections: rejected.filter((entry) => !isHeld(entry)),
       }
     })
   }
@@ -155,7 +158,7 @@ export class TableStore implements EngineStore {
         tx.find('journal', 'externalRef', undone),
         tx.find('journal', 'externalRef', entry.externalRef),
       ])
-      if (known.length > 0 || count?.rejection !== undefined) return
+      if (known.length > 0 || (count?.rejection !== undefined && !isHeld(count))) return
       await tx.put('journal', [entry])
       await changeZone(tx, entry)
     })
@@ -163,6 +166,12 @@ export class TableStore implements EngineStore {
 
   waiting(projectId: string, limit: number): Promise<JournalEntry[]> {
     return this.#db.read(['journal'], (tx) => tx.find('journal', 'waits', projectId, limit))
+  }
+
+  held(projectId: string) {
+    return this.#db.read(['journal'], async (tx) =>
+      (await heldCounts(tx)).filter((entry) => entry.projectId === projectId),
+    )
   }
 
   settleUploads(results: readonly UploadResult[]) {
@@ -173,7 +182,14 @@ export class TableStore implements EngineStore {
   }
 
   dismissRejections() {
-    return this.#db.write(['journal'], async (tx) => removeSeqs(tx, 'journal', await tx.find('journal', 'rejection')))
+    return this.#db.write(['journal'], async (tx) => {
+      const rejected = await tx.find('journal', 'rejection')
+      await removeSeqs(
+        tx,
+        'journal',
+        rejected.filter((entry) => !isHeld(entry)),
+      )
+    })
   }
 
   beginList() {

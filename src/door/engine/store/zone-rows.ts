@@ -1,6 +1,6 @@
 import { changeAtDoor } from '../../../core/rules/door/presence-at-door.ts'
 import type { KnownZone } from '../engine.ts'
-import type { JournalEntry, ServerZone, Transaction } from './engine-store.ts'
+import type { HeldCount, JournalEntry, ServerZone, Transaction } from './engine-store.ts'
 
 /** The tables that the functions of this file use. */
 export const ZONE_TABLES = ['meta', 'journal'] as const
@@ -9,9 +9,17 @@ export async function zonesOf(tx: Transaction): Promise<readonly KnownZone[]> {
   return ((await tx.get('meta', 'zones'))?.value as KnownZone[] | undefined) ?? []
 }
 
+export function isHeld(entry: JournalEntry): entry is HeldCount {
+  return entry.isHeld === true
+}
+
+export async function heldCounts(tx: Transaction): Promise<HeldCount[]> {
+  return (await tx.find('journal', 'rejection')).filter(isHeld)
+}
+
 /**
  * Stores zones that the server sent. Adds the changes of this door that the server does not have yet to the number
- * inside. Removes adjustments from before a reset, because the server would count them after the reset.
+ * inside, except for held counts. Removes adjustments from before a reset, because the server would count them after the reset.
  * @param options.at the time of the response
  * @param options.areAll whether other zones no longer exist
  */
@@ -34,9 +42,10 @@ export async function learnZones(
   await tx.put('meta', [{ name: 'zones', value: [...others, ...learned] }])
   const isOver = (entry: JournalEntry) =>
     learned.some((zone) => entry.adjustment?.zoneId === zone.id && changeAtDoor(entry, zone) === 0)
+  const held: (JournalEntry & { seq?: number })[] = await heldCounts(tx)
   await tx.remove(
     'journal',
-    pending.filter(isOver).map(({ seq }) => seq!),
+    [...pending, ...held].filter(isOver).map(({ seq }) => seq!),
   )
 }
 
