@@ -12,7 +12,7 @@ function keeper(replies: Reply<Partial<SnapshotPage>>[], { tookMs = 0 } = {}) {
   const list = { id: 'old', generatedAt }
   const clock = { now: 0 }
   const store = {
-    summary: async () => ({ list }),
+    summary: async () => ({ list, zones: [] }),
     learnZones: async () => undefined,
     amendList: async (_changed: unknown, _removed: unknown, head: ListHead | null) => void Object.assign(list, head),
   } as unknown as EngineStore

@@ -178,6 +178,19 @@ describe.each(databases)('a store on %s', (_, create) => {
     for (const one of [store, other]) await one.close()
   })
 
+  test('a number inside that was requested before a newer one arrived is ignored, but its reset applies', async () => {
+    const [store, other] = await openTwo()
+    const hall = { id: 'hall', name: 'Hall', inside: 5, capacity: null, whenFull: 'warn', resetAt: null } as const
+    const seen = await store.zones()
+    await other.learnZones([{ ...hall, inside: 6 }], { at: at(1), areAll: false })
+    await store.learnZones([{ ...hall, resetAt: at(0) }], { at: at(2), areAll: true, seen })
+    const [zone] = await store.zones()
+    expect(zone).toMatchObject({ inside: 6, resetAt: at(0), at: at(1) })
+    await store.learnZones([hall], { at: at(3), areAll: false, seen: [zone!] })
+    expect(await store.zones()).toMatchObject([{ inside: 5, at: at(3) }])
+    for (const one of [store, other]) await one.close()
+  })
+
   test('counts each scan as of a date that has the same time, and a reversal removes one of them', async () => {
     const [store, other] = await openTwo()
     const dated = { scannedAt: at(60), scanContextKey: null, validityDate: '2026-03-01' }

@@ -107,7 +107,7 @@ async function fetchList(options: {
   onProgress: (loaded: number) => void
 }): Promise<Reply<unknown>> {
   const { store, server, projectId, signal, now, onProgress } = options
-  const { list } = await store.summary()
+  const { list, zones: seen } = await store.summary()
   if (list) {
     const amended = await amend(list.id)
     if (amended !== 'whole') return amended
@@ -156,7 +156,7 @@ async function fetchList(options: {
    * count.
    */
   function learnZones({ zones = [] }: SnapshotPage): Promise<void> {
-    return store.learnZones(zones, { at: now().toISOString(), areAll: true })
+    return store.learnZones(zones, { at: now().toISOString(), areAll: true, seen })
   }
 
   function ask(query: Record<string, string>): Promise<Reply<SnapshotPage>> {

@@ -51,9 +51,10 @@ export function createOwnDoor(
   }
 
   async function readZone(zoneId: string, signal: AbortSignal): Promise<void> {
+    const seen = await store().zones()
     const reply = await server.zone(zoneId, signal)
     if (reply.kind === 'answer') {
-      await store().learnZones([reply.value], { at: clock.now().toISOString(), areAll: false })
+      await store().learnZones([reply.value], { at: clock.now().toISOString(), areAll: false, seen })
       onZone()
     }
     if (reply.kind !== 'rejection' || reply.status !== 404) return

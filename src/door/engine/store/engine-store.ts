@@ -19,6 +19,13 @@ export interface Identity {
 /** A zone in a response of the server. The zone of a scan has fewer properties. */
 export type ServerZone = Pick<Zone, 'id' | 'name' | 'inside' | 'capacity'> & Partial<Pick<Zone, 'whenFull' | 'resetAt'>>
 
+/** See `learnZones` in `zone-rows.ts`. */
+export interface LearnOptions {
+  at: string
+  areAll: boolean
+  seen?: readonly KnownZone[]
+}
+
 /** The ID of a list and its time. */
 export interface ListHead {
   id: string
@@ -141,8 +148,9 @@ export interface EngineStore {
   undo(decision: Decision, entry: JournalEntry): Promise<void>
   decision(externalRef: string): Promise<Decision | undefined>
 
-  /** Stores zones of the server. With `areAll`, removes the other zones. */
-  learnZones(zones: readonly ServerZone[], options: { at: string; areAll: boolean }): Promise<void>
+  zones(): Promise<readonly KnownZone[]>
+  /** Stores zones of the server, as `learnZones` in `zone-rows.ts` describes. */
+  learnZones(zones: readonly ServerZone[], options: LearnOptions): Promise<void>
   /** Stores a count without a scan. */
   adjust(entry: JournalEntry): Promise<void>
   /** Stores the correction of a count without a scan, once, unless the server permanently rejected the count. */

@@ -141,6 +141,10 @@ export class TableStore implements EngineStore {
     return this.#db.read(['decisions'], async (tx) => (await decisionOf(tx, externalRef))?.decision)
   }
 
+  zones() {
+    return this.#db.read(['meta'], zonesOf)
+  }
+
   learnZones(...[zones, options]: Parameters<EngineStore['learnZones']>) {
     return this.#db.write(ZONE_TABLES, (tx) => learnZones(tx, zones, options), RELAXED)
   }

@@ -1,6 +1,6 @@
 import { changeAtDoor } from '../../../core/rules/door/presence-at-door.ts'
 import type { KnownZone } from '../engine.ts'
-import type { HeldCount, JournalEntry, ServerZone, Transaction } from './engine-store.ts'
+import type { HeldCount, JournalEntry, LearnOptions, ServerZone, Transaction } from './engine-store.ts'
 
 /** The tables that the functions of this file use. */
 export const ZONE_TABLES = ['meta', 'journal'] as const
@@ -19,21 +19,26 @@ export async function heldCounts(tx: Transaction): Promise<HeldCount[]> {
 
 /**
  * Stores zones that the server sent. Adds the changes of this door that the server does not have yet to the number
- * inside, except for held counts. Removes adjustments from before a reset, because the server would count them after the reset.
+ * inside, except for held counts. Removes adjustments from before a reset, because the server would count them after
+ * the reset.
  * @param options.at the time of the response
  * @param options.areAll whether other zones no longer exist
+ * @param options.seen the zones before the request. If a number inside arrived during the request, for example with a
+ * scan, it is kept, because the number of this response can be older
  */
 export async function learnZones(
   tx: Transaction,
   zones: readonly ServerZone[],
-  { at, areAll }: { at: string; areAll: boolean },
+  { at, areAll, seen }: LearnOptions,
 ): Promise<void> {
   const known = await zonesOf(tx)
   if (areAll && known.length + zones.length === 0) return
   const pending = (await tx.find('journal', 'waits')).filter(({ movement, adjustment }) => movement ?? adjustment)
   const learned = zones.map((zone): KnownZone => {
-    const before = known.find(({ id }) => id === zone.id) ?? { whenFull: 'warn', resetAt: null }
-    const { id, name, capacity, whenFull, resetAt } = { ...before, ...zone }
+    const before = known.find(({ id }) => id === zone.id)
+    const { id, name, capacity, whenFull, resetAt } = { whenFull: 'warn' as const, resetAt: null, ...before, ...zone }
+    const isNewer = before && seen && before.at !== seen.find((one) => one.id === id)?.at
+    if (isNewer) return { ...before, name, capacity, whenFull, resetAt }
     const changes = pending.map((entry) => changeAtDoor(entry, { id, resetAt }))
     const inside = changes.reduce((sum, change) => sum + change, zone.inside)
     return { id, name, capacity, whenFull, resetAt, inside, at }
