@@ -223,8 +223,8 @@ function stringHeaders(headers: Record<string, unknown> = {}): Record<string, st
 }
 
 /**
- * Returns the seconds until the next try, or `undefined` if there is none. A request with the status 429 or 503 had no effect,
- * so it can always be repeated.
+ * Returns the seconds until the next try, or `undefined` if there is none. A request with the status 429 or 503 had no
+ * effect, so it can always be repeated.
  */
 function waitBeforeRetry(isIdempotent: boolean, error: unknown, attempt: number): number | undefined {
   const backoff = Math.min(0.2 * 2 ** (attempt - 1), 5) * (0.5 + Math.random() / 2)

@@ -8,8 +8,8 @@ import { parseJson } from '../core/json.ts'
 import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './client-errors.ts'
 
 /**
- * Loads only the parts of undici that send requests. The index of undici also loads fetch, WebSocket, mocks, and caches, which
- * takes longer than a small request and would delay every command of the CLI.
+ * Loads only the parts of undici that send requests. The index of undici also loads fetch, WebSocket, mocks, and
+ * caches, which takes longer than a small request and would delay every command of the CLI.
  */
 const require = createRequire(import.meta.url)
 
@@ -107,8 +107,8 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
 const MAX_FOREIGN_BYTES = 64 * 1024
 
 /**
- * Reads a response of another server before it is discarded, so that a response that stops in the middle is reported as a
- * timeout.
+ * Reads a response of another server before it is discarded, so that a response that stops in the middle is reported as
+ * a timeout.
  */
 async function readForeign(body: Dispatcher.ResponseData['body'], sent: SentRequest, options: ExchangeOptions) {
   let bytes = 0

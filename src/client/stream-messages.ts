@@ -5,8 +5,8 @@ interface StreamedMessage {
 }
 
 /**
- * Parses a stream of server-sent events according to the standard, except for event names and retry times, which a passes
- * server does not send.
+ * Parses a stream of server-sent events according to the standard, except for event names and retry times, which a
+ * passes server does not send.
  */
 export async function* messagesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<StreamedMessage> {
   const decoder = new TextDecoder()

@@ -13,8 +13,8 @@ import type * as upgrades from '../core/contract/upgrades.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
 
 /**
- * The types of the API. The declarations of the client import types of other folders only from here, because the package
- * of the client contains these types written out, without the schemas.
+ * The types of the API. The declarations of the client import types of other folders only from here, because the
+ * package of the client contains these types written out, without the schemas.
  */
 
 export type { BalanceEntry, BalanceEntryResult, PassBalance, PassBalances } from '../core/contract/balances.ts'

@@ -82,7 +82,10 @@ export default class Api extends ClientCommand {
     else await writeFileOut(answer)
   }
 
-  /** Prints server-sent events until either side closes the stream. With `--json`, prints the data of each event on a line. */
+  /**
+   * Prints server-sent events until either side closes the stream. With `--json`, prints the data of each event on a
+   * line.
+   */
   async #follow({ stream, ...head }: RawResponse, include: boolean, stop: AbortController): Promise<void> {
     return untilStopped(async (stopped) => {
       stopped.addEventListener('abort', () => stop.abort())

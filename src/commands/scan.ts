@@ -181,7 +181,9 @@ interface PipeSummary {
   failed: number
 }
 
-/** Reads one payload per line and writes one outcome per line, in the same order. Repeated payloads are separate scans. */
+/**
+ * Reads one payload per line and writes one outcome per line, in the same order. Repeated payloads are separate scans.
+ */
 async function runPipe({ input, write, signal, ...options }: PipeOptions): Promise<PipeSummary> {
   const door = await createDoor({ ...options, sameScanMs: 0, onOutcome: () => undefined, onChange: () => undefined })
   let failed = 0

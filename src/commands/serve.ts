@@ -4,7 +4,9 @@ import { mistypedVariables, parsePlatforms, serveFlags, serverConfig } from '../
 import { replacePrivateSync } from '../files/private-file.ts'
 import type { RunningServer } from '../server/boot/serve.ts'
 
-/** The seconds for work in flight after the drain: enough for the slowest webhook, and with a drain of 2 s below 20 s. */
+/**
+ * The seconds for work in flight after the drain: enough for the slowest webhook, and with a drain of 2 s below 20 s.
+ */
 const FINISH_SECONDS = 17
 
 /** The maximum time to return jobs in flight to the queue, in milliseconds. */

@@ -5,9 +5,9 @@ let counter = 0
  * creates within a millisecond also ascend. Works in servers and browsers.
  */
 export function makeTimeOrdered<T extends Uint8Array>(random: T, at: Date): T {
-  // Do not reset the counter for a new millisecond, because IDs for several times are created in turn. The counter
-  // wraps around after 67,108,864 IDs. IDs of the same millisecond are not in order if the counter wraps around between
-  // them.
+  // Do not reset the counter for a new millisecond, because calls can alternate between several times. After 67,108,864
+  // IDs, the counter starts again at 0. If that happens within a millisecond, the IDs of this millisecond are not in
+  // order.
   counter = (counter + 1) & 0x3ffffff
   const view = new DataView(random.buffer, random.byteOffset, 16)
   const time = at.getTime()

@@ -25,8 +25,8 @@ const STALE_MS = 5_000
 const RETRY_MS = 250
 
 /**
- * Locks a file until `release` is called. Takes over the lock of a crashed run: waits up to 6 s to be certain that no run
- * renews the lock, and reports this wait with `note`.
+ * Locks a file until `release` is called. Takes over the lock of a crashed run: waits up to 6 s to be certain that no
+ * run renews the lock, and reports this wait with `note`.
  * @throws FileInUseError if another run holds the lock
  */
 export async function lockFile(path: string, note: (message: string) => void): Promise<FileLock> {

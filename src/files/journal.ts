@@ -3,10 +3,10 @@ import { parseJson } from '../core/json.ts'
 import { openPrivateSync, replacePrivateSync } from './private-file.ts'
 
 /**
- * A journal: the state that must survive a crash, one JSON value per line, append-only. Bulk runs, scan exports, door consoles,
- * and the emulators use this format with different entries. A journal must have one writer, which is ensured by the code that
- * opens it: runs and exports lock it (`openUnderLock`), a console creates a new journal (`createJournal`), and an emulator is
- * alone in its folder.
+ * A journal: the state that must survive a crash, one JSON value per line, append-only. Bulk runs, scan exports, door
+ * consoles, and the emulators use this format with different entries. A journal must have one writer, which is ensured
+ * by the code that opens it: runs and exports lock it (`openUnderLock`), a console creates a new journal
+ * (`createJournal`), and an emulator is alone in its folder.
  */
 export interface JournalFile<Entry> {
   /** Writes the entries completely, without flushing to disk. @throws the system error, such as ENOSPC */
@@ -18,7 +18,10 @@ export interface JournalFile<Entry> {
 
 /** A complete line of a journal. */
 export interface JournalLine {
-  /** `undefined` if the line is not valid JSON, because a write failed in the middle. Such an entry was never acknowledged. */
+  /**
+   * `undefined` if the line is not valid JSON, because a write failed in the middle. Such an entry was never
+   * acknowledged.
+   */
   value: unknown
   /** The offset of the next line, in bytes. */
   end: number
@@ -42,8 +45,8 @@ export function continueJournal<Entry>(path: string, end: number): JournalFile<E
 }
 
 /**
- * Reads the lines of a journal from a position, 0 by default. Includes invalid lines, but not a last line without a newline.
- * Returns `undefined` if the file does not exist.
+ * Reads the lines of a journal from a position, 0 by default. Includes invalid lines, but not a last line without a
+ * newline. Returns `undefined` if the file does not exist.
  */
 export function readJournal(path: string, from = 0): JournalLine[] | undefined {
   const bytes = readFrom(path, from)

@@ -15,9 +15,9 @@ import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /**
- * The modes of private files (0600) and their folders (0700), which hold tokens, keys, links, and names of holders. Files are
- * created with this mode, because other users could open a file before its mode is changed. An existing file keeps the mode
- * that its owner chose.
+ * The modes of private files (0600) and their folders (0700), which hold tokens, keys, links, and names of holders.
+ * Files are created with this mode, because other users could open a file before its mode is changed. An existing file
+ * keeps the mode that its owner chose.
  */
 const FILE_MODE = 0o600
 const FOLDER_MODE = 0o700
@@ -48,7 +48,10 @@ export function replacePrivateSync(path: string, text: string): void {
   replaceSync(path, text, FILE_MODE)
 }
 
-/** Replaces an existing file of the user atomically. Keeps the mode of the file, and replaces the target of a symbolic link. */
+/**
+ * Replaces an existing file of the user atomically. Keeps the mode of the file, and replaces the target of a symbolic
+ * link.
+ */
 export function replaceOwnSync(path: string, text: string): void {
   const file = realpathSync(path)
   replaceSync(file, text, statSync(file).mode)
@@ -110,8 +113,8 @@ export function draftOf(path: string): string {
 }
 
 /**
- * Writes a file in pieces and renames it only when it is complete and flushed to disk. Without `replaces`, keeps a file that
- * was created concurrently. The caller must hold the lock of the file. Overwrites the draft of a killed run.
+ * Writes a file in pieces and renames it only when it is complete and flushed to disk. Without `replaces`, keeps a file
+ * that was created concurrently. The caller must hold the lock of the file. Overwrites the draft of a killed run.
  * @throws EEXIST if the file exists and `replaces` is false; errors of the pieces, after which no draft is left
  */
 export async function writePrivateWhole(
@@ -166,7 +169,9 @@ export function syncFolder(path: string): void {
   }
 }
 
-/** Whether other users of the machine can read or change a file. Always `false` on Windows, where modes do not show it. */
+/**
+ * Whether other users of the machine can read or change a file. Always `false` on Windows, where modes do not show it.
+ */
 export function isOpenToOthers(path: string): boolean {
   return process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0
 }

@@ -136,7 +136,10 @@ export interface Store extends Repositories, Pick<Database, 'passesPerTurn'> {
   isFrozen: boolean
   /** Runs `work` in one transaction, which commits all of its writes or none. `work` must await nothing except SQL. */
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
-  /** Like `transaction`, for work that is a single statement. It commits by itself, which takes a third of the round trips. */
+  /**
+   * Like `transaction`, for work that is a single statement. It commits by itself, which takes a third of the round
+   * trips.
+   */
   statement<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
   /**
    * Returns a store for the requests of a party, which is a workspace or `PUBLIC`. The party has a limited share of the
@@ -163,7 +166,10 @@ export const PUBLIC = 'public'
 /** The maximum number of cached stores per party, one for each set of projects. Re-creating a store is cheap. */
 const MAX_SCOPES = 1_000
 
-/** Returns a store for operators and maintenance. Tokens and sessions are always looked up through a separate connection. */
+/**
+ * Returns a store for operators and maintenance. Tokens and sessions are always looked up through a separate
+ * connection.
+ */
 export function createStore(database: Database, listener: StoreListener = {}): Store {
   const stores = new WeakMap<Connections['writer'], Map<string, Store>>()
   const on = (connections: Connections, scope?: ProjectScope): Store => {

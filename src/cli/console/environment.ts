@@ -28,7 +28,7 @@ export interface ConsoleEnvironment {
   /** Whether the server has just responded. Otherwise the console starts offline. */
   isReached: boolean
   clock: () => Date
-  /** The time within which the same code counts as the same scan, in milliseconds. 0 for pipes. */
+  /** The time, in milliseconds, within which a second reading of a code belongs to the same scan. 0 for pipes. */
   sameScanMs: number
 }
 

@@ -196,7 +196,7 @@ function readChain(elements: readonly BaseBlock[], signer: BaseBlock | undefined
 
 function issuerAndSerialOf(certificate: BaseBlock): [BaseBlock | undefined, BaseBlock | undefined] {
   const fields = membersOf(membersOf(certificate)[0])
-  // Skip the version, which is the first field unless it is 1.
+  // The version comes first, but is omitted if it is 1.
   const [serialNumber, , issuer] = fields[0] && isTagged0(fields[0]) ? fields.slice(1) : fields
   return [issuer, serialNumber]
 }

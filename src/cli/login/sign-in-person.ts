@@ -23,8 +23,8 @@ export interface SignInOptions {
   url: string
   workspace?: string | undefined
   /**
-   * Shows the address that the person can open in a browser of this machine, and the one for any device, if the provider
-   * supports it.
+   * Shows the address that the person can open in a browser of this machine, and the one for any device, if the
+   * provider supports it.
    */
   onAddress(address: string, device: DeviceAddress | undefined): void
 }
@@ -36,9 +36,9 @@ export interface DeviceAddress {
 }
 
 /**
- * Signs a person in, and returns the token of the session. The person can use a browser on this machine (RFC 8252). If the
- * provider supports device authorization (RFC 8628), the person can also use any other device. Wait for both, because a
- * provider does not report that a policy of an organization rejects other devices.
+ * Signs a person in, and returns the token of the session. The person can use a browser on this machine (RFC 8252). If
+ * the provider supports device authorization (RFC 8628), the person can also use any other device. Wait for both,
+ * because a provider does not report that a policy of an organization rejects other devices.
  * @throws CliError if the server has no sign-in, or the person does not sign in within ten minutes
  * @throws ConnectionError if the server does not respond
  */

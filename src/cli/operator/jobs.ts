@@ -59,7 +59,7 @@ export const commands: ResourceCommands = {
   ...evidenceCommands('scans', 'the ledger of scans'),
 }
 
-/** @throws UsageError unless either an ID or `--all` is given */
+/** @throws UsageError if neither an ID nor `--all` is given, or both are */
 function namedJobs(
   id: string | undefined,
   { all = false, workspace }: { all?: boolean; workspace?: string | undefined },

@@ -108,7 +108,7 @@ function parseDelta(text: string): number {
   throw new UsageError(`${text} is not a change of a balance`, { hint: 'give a whole number other than 0.' })
 }
 
-/** @throws CliError if the pass has no balance, UsageError if it has several */
+/** @throws CliError if the pass has no balance; UsageError if the pass has several balances */
 async function onlyBalance(client: Client, id: string): Promise<string> {
   const { items } = await client.balances.list({ params: { id } })
   const [first, ...others] = items

@@ -267,7 +267,7 @@ interface Changes {
   notify: boolean
 }
 
-/** @throws UsageError if there are none */
+/** @throws UsageError if no flag changes the pass */
 function changesIn(flags: Changes): PassUpdate {
   const body = {
     label: flags.label,

@@ -27,7 +27,7 @@ interface Help<A extends Arguments, F extends FlagInputs> {
   summary: string
   description?: string
   aliases?: string[]
-  /** At least two calls, without the name of the program if they start with it: `project get ID`. */
+  /** At least two example calls. The name of the program is added to a call without `<%=`. */
   examples: (string | { description: string; command: string })[]
   args?: A
   flags?: F

@@ -31,7 +31,10 @@ const Identifiers = Pass.pick({
   projectId: true,
 })
 
-/** The data of the events for the first wallet of a platform that adds a pass, and for the last one that removes it. */
+/**
+ * The data of `pass.installed` and `pass.removed`: the first wallet of a platform added the pass, or the last one
+ * removed it.
+ */
 const Holding = Pass.pick({ id: true, externalPassId: true, projectId: true }).extend({
   platform: Platform,
   devices: Count.describe(

@@ -66,7 +66,7 @@ const withReason = ({ reason }: Values) => ({ ...(reason && { reason }) })
 
 const copyLink: Action<Pass> = {
   route: 'passes.get',
-  // A person who can only read does not hand out links.
+  // Require the scope to write, so that a person who can only read cannot hand out links.
   needs: { scope: 'passes:write' },
   async run({ api, target: { id } }) {
     const { hostedLinks, status } = await api.passes.get({ params: { id } })
@@ -110,7 +110,7 @@ const correct: Action<Pass> = {
   },
   async reload(api, { id, updatedAt }) {
     const [target, { items }] = await Promise.all([api.passes.get({ params: { id } }), api.listHistory(id)])
-    // Messages do not change the pass.
+    // Ignore messages, which do not change the pass.
     const isChange = ({ at, action }: HistoryEntry) => at > updatedAt && !/^(notification|broadcast)\./.test(action)
     return { target, by: items.filter(isChange) }
   },

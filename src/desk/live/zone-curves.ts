@@ -72,7 +72,7 @@ function withoutIdleStart(curves: ZoneCurve[]): ZoneCurve[] {
   return curves.map((curve) => ({ ...curve, minutes: curve.minutes.slice(start) }))
 }
 
-/** Returns at most this number of zones, by name. If there are more, keeps the fullest ones. */
+/** Returns at most `most` zones, ordered by name. If there are more, keeps the fullest ones. */
 export function shownZones(zones: readonly Zone[], most = MAX_ZONES_SHOWN): Zone[] {
   const share = ({ inside, capacity }: Zone) => inside / (capacity ?? Number.POSITIVE_INFINITY)
   const fullest = zones.toSorted((a, b) => share(b) - share(a) || b.inside - a.inside)

@@ -10,7 +10,7 @@ export interface EngineSettings {
   probeMs: number
   /** The interval of that request while the server responds. */
   pollMs: number
-  /** The time within which the same code counts as the same scan. */
+  /** The time within which a second reading of a code belongs to the same scan. */
   sameScanMs: number
   /** Whether the server has just responded; `undefined` if no request was sent yet. */
   isReached: boolean | undefined

@@ -96,7 +96,7 @@ export const OFFLINE_DISABLED = 'SCANNER_OFFLINE_DISABLED'
 
 const PAGE = '1000'
 
-/** Updates the stored list: with the changes since it was created, else by loading it completely. */
+/** Updates the stored list with the changes since it was created. If that is not possible, loads the whole list. */
 async function fetchList(options: {
   store: EngineStore
   server: DoorServer

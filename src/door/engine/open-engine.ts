@@ -54,7 +54,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   let connection: Connection | undefined
   let stopped = new AbortController()
   let refreshing: Promise<void> | undefined
-  /** A claimed door that could not be stored. Its code need not be used again. */
+  /** A claimed door that could not be stored. Another attempt with the same code does not claim again. */
   let unstored: { code: string; identity: Identity } | undefined
   let isClaiming = false
   /** The end of the previous door, which removes its stored data. */

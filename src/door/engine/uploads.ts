@@ -18,7 +18,10 @@ const BATCH = 25
  * recorded the request as denied, so the ledger must also contain the admission, as a conflict.
  */
 const ACTED = '+acted'
-/** The time that a scan waits for the last uploads, in milliseconds; then the list decides it. */
+/**
+ * The maximum time, in milliseconds, that a scan waits for the last uploads. After this time, the list decides the
+ * scan.
+ */
 const REST_MS = 500
 const UNDO_REASON = 'Undone at the door'
 

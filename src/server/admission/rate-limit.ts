@@ -35,8 +35,8 @@ const RATES = {
   /** Health checks have a separate limit, so that load balancers do not mistake a busy server for a stopped one. */
   health: { perSecond: 100, burst: 200 },
   /**
-   * Removals of a pass from its last Apple wallet. Its holder can remove and add it repeatedly. Each removal causes events
-   * that are stored, sent to webhooks, and counted. Honest use stays far below the limit.
+   * Removals of a pass from its last Apple wallet. Its holder can remove and add it repeatedly. Each removal causes
+   * events that are stored, sent to webhooks, and counted. Honest use stays far below the limit.
    */
   removal: { perSecond: 1 / 60, burst: 20 },
 } as const satisfies Record<string, Rate>

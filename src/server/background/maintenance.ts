@@ -128,7 +128,8 @@ const PACKED_HOURS = 6
 
 /** Packs the figures of past hours. Several servers can run it concurrently. */
 export async function packFigures({ store, clock, stopping }: LongJobServices): Promise<void> {
-  // Omit the previous hour, because transactions that are still open can count in it.
+  // Pack only hours before the previous one, because open transactions can still add to the figures of the previous
+  // hour.
   const over = hourOf(clock()) - 1
   let isMore = true
   while (isMore && !stopping.aborted) {

@@ -86,8 +86,8 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
         return isFirst
       }
       const isInserted = await tx.registrations.insert(workspaceId, { passId, deviceId, pushToken }, at)
-      // Push if the pass changed between its download and this registration. If the registration is known, delete its
-      // last push: that push did not reach the phone, because the phone had another token or still used the previous
+      // Push if the pass changed between its download and this registration. If the registration is known, delete the
+      // record of its last push, which did not reach the phone: the phone had another token, or still used the previous
       // server of an imported pass.
       const { walletVersion } = shown
       const isBehind =

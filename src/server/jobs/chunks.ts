@@ -4,9 +4,9 @@ import type { LongJobServices } from '../context.ts'
 
 /**
  * Runs the long work of a job in chunks with a transaction each, so that another worker can resume it and other work
- * runs in between. Each chunk waits for its turn at the event loop, and has at least `store.passesPerTurn` rows: with ten
- * rows, a busy PostgreSQL needed five times as many round trips. Between two chunks, the job returns to its queue if
- * the server stops or the job has run for TURN_MS.
+ * runs in between. Each chunk waits for its turn at the event loop, and has at least `store.passesPerTurn` rows: with
+ * ten rows, a busy PostgreSQL needed five times as many round trips. Between two chunks, the job returns to its queue
+ * if the server stops or the job has run for TURN_MS.
  * @param size the rows of a chunk, and optionally `prepare`, which reads and computes what a chunk needs outside of its
  * transaction
  * @param chunk processes the next rows; returns true after the last chunk

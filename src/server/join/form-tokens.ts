@@ -4,8 +4,9 @@ import { deriveKey, type ServerKeys } from '../../core/rules/crypto/server-key.t
 import { foldAddress } from '../../core/rules/join/join-form.ts'
 
 /**
- * The token of a form: 16 random bytes, the time in 5 bytes, and 15 bytes of HMAC-SHA256, as 48 characters of base64url. The
- * ID of the pass derives from the token, so that a form that is sent twice creates one pass. The server stores no tokens.
+ * The token of a form: 16 random bytes, the time in 5 bytes, and 15 bytes of HMAC-SHA256, as 48 characters of
+ * base64url. The ID of the pass derives from the token, so that a form that is sent twice creates one pass. The server
+ * stores no tokens.
  */
 const RANDOM_BYTES = 16
 const FACTS_BYTES = RANDOM_BYTES + 5
@@ -18,8 +19,8 @@ const MAX_AGE_MS = 24 * 3_600_000
 export interface FormTokens {
   create(templateId: string, at: Date): string
   /**
-   * Returns the random end of an externalPassId, from which the token cannot be derived. Returns `undefined` for a token that is
-   * too old, or that this server did not create for the page.
+   * Returns the random end of an externalPassId, from which the token cannot be derived. Returns `undefined` for a
+   * token that is too old, or that this server did not create for the page.
    */
   verify(token: string, templateId: string, at: Date): string | undefined
 }

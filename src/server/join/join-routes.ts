@@ -57,7 +57,7 @@ interface OpenedPage {
   fields: FormField[]
   /** Closed also if the newest version has no email variable for the identity, so that no visitor can get a link. */
   state: JoinState
-  /** Whether the page is full and has an identity: its form only sends the link of an existing pass. */
+  /** Whether the page is full and has an identity. In that case, its form only sends the link of an existing pass. */
   recovers: boolean
   facts: JoinPageFacts
 }

@@ -11,8 +11,8 @@ import { insertJoined, type JoinPlan, joinContext, planJoin } from './create-joi
 type JoinServices = Pick<Services, 'store' | 'clock' | 'wallets' | 'linkOpens'>
 
 /**
- * Creates the pass of each submitted address, or finds the pass that the address has, and queues the email with the link
- * in the same transaction.
+ * Creates the pass of each submitted address, or finds the pass that the address has, and queues the email with the
+ * link in the same transaction.
  */
 export async function processJoins(jobs: Job[], services: JoinServices): Promise<void> {
   for (const job of jobs) {
@@ -55,7 +55,9 @@ async function processJoin(job: Job, submission: StoredSubmission, services: Joi
 /** Rolls back the pass of a submission that has no place. */
 class PageFull extends Error {}
 
-/** Releases the place of a submission whose job was discarded. If an operator retries the job, it takes a place again. */
+/**
+ * Releases the place of a submission whose job was discarded. If an operator retries the job, it takes a place again.
+ */
 export async function releasePlace(
   tx: Repositories,
   { workspaceId, subject }: Pick<Job, 'workspaceId' | 'subject'>,

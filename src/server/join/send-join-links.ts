@@ -41,7 +41,10 @@ async function buildEmail({ id, workspaceId, subject }: Job, services: MailServi
   return typeof to === 'string' ? { id, to, ...(await writeEmail(pass!, identity!, services)) } : undefined
 }
 
-/** Writes the email in the language of the visitor. It contains nothing that a visitor typed, so that it cannot carry spam. */
+/**
+ * Writes the email in the language of the visitor. It contains nothing that a visitor typed, so that it cannot carry
+ * spam.
+ */
 async function writeEmail(
   pass: StoredPass,
   { language: locale }: StoredIdentity,

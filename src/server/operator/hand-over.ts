@@ -62,7 +62,9 @@ export interface OpenHandOver {
   total: number
   header: string[]
   pages: AsyncIterable<string[][]>
-  /** The rows of the file that `passes balances import` reads: an entry for each balance that differs from its start. */
+  /**
+   * The rows of the file that `passes balances import` reads: an entry for each balance that differs from its start.
+   */
   balances: AsyncIterable<string[][]>
   /** The counts of the pages that were read so far. */
   counts: HandOverCounts

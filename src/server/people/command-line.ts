@@ -17,7 +17,10 @@ interface Code {
   madeAt: number
 }
 
-/** Reads the parameters of a sign-in of the command line; undefined if there are none. @throws ApiError VALIDATION_ERROR */
+/**
+ * Reads the parameters of a sign-in of the command line; undefined if there are none.
+ * @throws ApiError VALIDATION_ERROR
+ */
 export function readCommandLine(query: URLSearchParams): CommandLine | undefined {
   const port = query.get('port')
   if (port === null) return undefined
@@ -75,7 +78,7 @@ function open<T>(sealed: string, row: string, keys: readonly Uint8Array[]): T | 
   try {
     return JSON.parse(unseal(sealed, row, keys, 'sign-ins'))
   } catch {
-    // Treat a forged text as a missing one.
+    // Treat a forged text like a missing one.
     return undefined
   }
 }

@@ -216,8 +216,8 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
       }),
 
     /**
-     * Returns the claims of a person who signed in on another device. Until then, returns whether the next poll must wait
-     * longer.
+     * Returns the claims of a person who signed in on another device. Until then, returns whether the next poll must
+     * wait longer.
      * @throws ProviderError
      */
     pollDevice: (deviceCode: string) =>
@@ -277,7 +277,9 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
   }
 }
 
-/** Creates a value that is cached for an hour. Concurrent calls share a request, and a failure is not retried at once. */
+/**
+ * Creates a value that is cached for an hour. Concurrent calls share a request, and a failure is not retried at once.
+ */
 function cached<T>(make: () => Promise<T>): () => Promise<T> {
   let current: { value: Promise<T>; until: number } | undefined
   return () => {

@@ -5,7 +5,10 @@ import type { Handler, PageRoute } from '../http/mount.ts'
 import { barcodeSvg, drawAhead } from '../pages/card/symbols.ts'
 import { deskPath } from '../pages/scripted-pages.ts'
 
-/** The QR code of a link that the desk shows, for the camera of a phone. The link is in the body, because it is a secret. */
+/**
+ * The QR code of a link that the desk shows, for the camera of a phone. The link is in the body, because it is a
+ * secret.
+ */
 const qrRoute = route('POST', `${deskPath}/qr`, {
   scope: null,
   summary: 'Draw the QR code of a link',

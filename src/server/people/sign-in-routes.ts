@@ -34,7 +34,10 @@ import { type SignInProblem, signInProblemPage, workspacesPage } from './sign-in
 
 const MAX_BODY_BYTES = 16 * 1024
 
-/** The time for which a used logout token is kept. Covers its maximum age, and the tolerated difference of the clocks twice. */
+/**
+ * The time for which a used logout token is kept. Covers its maximum age, and the tolerated difference of the clocks
+ * twice.
+ */
 const LOGOUT_TOKEN_MS = (LOGOUT_SECONDS + 2 * CLOCK_TOLERANCE_SECONDS) * 1000
 
 export interface PeopleOptions {
@@ -244,8 +247,9 @@ async function signOut(
 }
 
 /**
- * Ends the sessions that a signed logout token of the provider names (OpenID Connect Back-Channel Logout 1.0). Only rejected
- * tokens count toward the limit of the address, so that the provider can end the sessions of many people at once.
+ * Ends the sessions that a signed logout token of the provider names (OpenID Connect Back-Channel Logout 1.0). Only
+ * rejected tokens count toward the limit of the address, so that the provider can end the sessions of many people at
+ * once.
  */
 async function endByProvider(
   event: H3Event,

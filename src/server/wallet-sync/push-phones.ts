@@ -196,7 +196,7 @@ export interface PushResults {
 export type PushServices = Pick<Services, 'push' | 'identities' | 'breakers' | 'droppedRegistrations'>
 
 interface PushOptions {
-  /** The slot of the batch, which is freed if a push hangs. */
+  /** The slot of the worker in which the batch runs. If a push hangs, the slot is freed for another batch. */
   slot?: Slot | undefined
   /**
    * Whether the breaker has already admitted these pushes. If not, the breaker decides now, and pushes of a paused

@@ -127,13 +127,13 @@ const FRESH_MS = 100
 /** The time after which a sender begins no more requests if other webhooks wait for the slot. */
 const TURN_MS = 10_000
 
-/** The interval of reads for deliveries that other servers create. */
+/** The interval at which a sender looks for deliveries that other servers created. */
 const POLL_MS = 500
 
 /** The time that an idle sender keeps a free slot, so that the next event needs no write to claim a job. */
 const STAY_MS = 500
 
-/** The interval of reads for deliveries of other servers while a sender is idle. */
+/** The interval at which an idle sender looks for deliveries that other servers created. */
 const IDLE_POLL_MS = 200
 
 export interface Sender {

@@ -32,13 +32,18 @@ export function isTooSlow(error: unknown): boolean {
   return unavailabilities.slow.includes(code as string)
 }
 
-/** Whether a pooler closed the connection. PgBouncer uses this code for all of its errors, such as a server that is down. */
+/**
+ * Whether a pooler closed the connection. PgBouncer uses this code for all of its errors, such as a server that is
+ * down.
+ */
 export function isPoolerError(error: unknown): boolean {
   const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown }
   return code === '08P01' && severity === 'FATAL'
 }
 
-/** Whether a unique index rejected a row. Also true for other constraints on SQLite, which has one code for all of them. */
+/**
+ * Whether a unique index rejected a row. Also true for other constraints on SQLite, which has one code for all of them.
+ */
 export function isTaken(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown }
   return code === 'SQLITE_CONSTRAINT' || code === '23505'

@@ -14,7 +14,9 @@ export type Dialect = 'sqlite' | 'postgres'
 export interface Connections {
   /** The connections for reads outside a transaction. On SQLite, a few query-only connections. */
   reader: Knex
-  /** The connections for writes. On SQLite there is one, so that writers queue in the process and not at the file lock. */
+  /**
+   * The connections for writes. On SQLite there is one, so that writers queue in the process and not at the file lock.
+   */
   writer: Knex
 }
 
@@ -41,7 +43,9 @@ export interface Database extends Connections {
    * where all writers share one connection (decisions/0003).
    */
   passesPerTurn: number
-  /** A connection for authentication and health checks only, so that both respond while the other connections are busy. */
+  /**
+   * A connection for authentication and health checks only, so that both respond while the other connections are busy.
+   */
   entry: Knex
   /**
    * Returns the error with which SQLite reported that its file is damaged, if any. After that error, nothing is written
@@ -81,10 +85,15 @@ const HUNG_TIMEOUT_MS = 10_000
  */
 const SQLITE_READERS = 3
 
-/** See `passesPerTurn`. A transaction with a batch of 100 passes would hold SQLite's writer for 40 ms on a busy machine. */
+/**
+ * See `passesPerTurn`. A transaction with a batch of 100 passes would hold SQLite's writer for 40 ms on a busy machine.
+ */
 const SQLITE_PASSES_PER_TURN = 25
 
-/** The default time limit of a statement of a request, in milliseconds. A list that takes longer needs a narrower filter. */
+/**
+ * The default time limit of a statement of a request, in milliseconds. A list that takes longer needs a narrower
+ * filter.
+ */
 export const STATEMENT_LIMIT_MS = 2_000
 
 const common = {
@@ -92,8 +101,8 @@ const common = {
   acquireConnectionTimeout: BUSY_TIMEOUT_MS,
   // Error messages are logged, so they must show the statement without its values.
   compileSqlOnError: false,
-  // knex would print to stdout, which is reserved for the results of commands. No error is lost, because knex also throws each
-  // error that it logs.
+  // knex would print to stdout, which is reserved for the results of commands. No error is lost, because knex also
+  // throws each error that it logs.
   log: { warn: () => undefined, error: () => undefined },
 } satisfies Knex.Config
 
@@ -121,7 +130,8 @@ export function sqliteFile(url: string): string | undefined {
 function openPostgres(url: string, options: DatabaseOptions): Database {
   const { poolSize = 10, statementLimitMs = STATEMENT_LIMIT_MS } = options
   const { connectionString, settings } = parsePostgresUrl(url)
-  // Read int8 (type 20) as numbers instead of text: our values are milliseconds and counts, which are all safe integers.
+  // Read int8 (type 20) as numbers instead of text: our values are milliseconds and counts, which are all safe
+  // integers.
   const types = {
     getTypeParser: (oid: number, format?: 'text' | 'binary') =>
       oid === 20 ? Number : pg.types.getTypeParser(oid, format as 'text'),

@@ -249,7 +249,10 @@ export function bindIds(db: Knex, ids: string[]): Knex.Value {
   return (isPostgres(db) ? ids : JSON.stringify(ids)) as Knex.Value
 }
 
-/** Returns the condition that each value of a JSON array in a column is one of the given values. False if the column is null. */
+/**
+ * Returns the condition that each value of a JSON array in a column is one of the given values. False if the column is
+ * null.
+ */
 export function isPartOf(db: Knex, column: string, values: string[]): Knex.Raw {
   const all = JSON.stringify(values)
   if (isPostgres(db)) return db.raw('cast(?? as jsonb) <@ cast(? as jsonb)', [column, all])
@@ -268,7 +271,9 @@ export async function deleteReturningIds(db: Knex, query: Knex.QueryBuilder): Pr
   return rows.map((row) => row.id)
 }
 
-/** Returns a value as a selected column. The type is only for PostgreSQL, which would treat an untyped value as text. */
+/**
+ * Returns a value as a selected column. The type is only for PostgreSQL, which would treat an untyped value as text.
+ */
 export function constant(
   db: Knex,
   type: 'uuid' | 'text' | 'integer' | 'bigint',
@@ -277,7 +282,10 @@ export function constant(
   return isPostgres(db) ? db.raw(`cast(? as ${type})`, [value]) : db.raw('?', [value])
 }
 
-/** Returns a version 7 UUID for each row of a select, as `newId` creates them. Within a millisecond, their order is random. */
+/**
+ * Returns a version 7 UUID for each row of a select, as `newId` creates them. Within a millisecond, their order is
+ * random.
+ */
 export function idsMadeAt(db: Knex, at: Date): Knex.Raw {
   const time = idBound(at.getTime()).slice(0, 13)
   // The part after the version of a random version 4 UUID: its variant and 74 random bits.

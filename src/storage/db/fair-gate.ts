@@ -34,7 +34,9 @@ export interface FairGateOptions {
  */
 export const ACTIVE_MS = 1_000
 
-/** The maximum number of workspaces or other keys whose used time is kept, so that their number cannot fill the memory. */
+/**
+ * The maximum number of workspaces or other keys whose used time is kept, so that their number cannot fill the memory.
+ */
 export const MAX_NAMES = 1_000
 
 /** The time of requests counts half, because a person waits for them. */

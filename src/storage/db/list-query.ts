@@ -31,9 +31,13 @@ export function byId(name: string): ListSpec {
 }
 
 export interface Sort {
-  /** The key as SQL. An index has it after the workspace ID and before the row ID. It is never null unless `isNullable`. */
+  /**
+   * The key as SQL. An index has it after the workspace ID and before the row ID. It is never null unless `isNullable`.
+   */
   key: string
-  /** Whether the key can be null. Rows without it sort last in ascending order, and the index omits them to save space. */
+  /**
+   * Whether the key can be null. Rows without it sort last in ascending order, and the index omits them to save space.
+   */
   isNullable?: true
   /**
    * The type of the key if it is neither a number nor the ID. Use `beginning` for long text that can change: only its
@@ -148,7 +152,9 @@ function inOrder(
   return rows
 }
 
-/** The key of rows whose sort key is null, in a page and its cursor: the last code point, which sorts after every key. */
+/**
+ * The key of rows whose sort key is null, in a page and its cursor: the last code point, which sorts after every key.
+ */
 const ABSENT = '\u{10FFFF}'
 
 /**
@@ -269,7 +275,10 @@ async function wholeKey(db: Knex, { name }: ListSpec, { key, type }: Sort, curso
   return row?.whole.startsWith(cursor.key) ? row.whole : cursor.key
 }
 
-/** Sorts the values of a filter and removes duplicates, because a different order of the same values selects the same list. */
+/**
+ * Sorts the values of a filter and removes duplicates, because a different order of the same values selects the same
+ * list.
+ */
 function canonicalise([name, value]: [string, unknown]): [string, unknown] {
   return [name, Array.isArray(value) ? [...new Set(value.map((one) => JSON.stringify(one)))].sort() : value]
 }

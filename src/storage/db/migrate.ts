@@ -50,7 +50,8 @@ export async function migrate({ writer }: Database, known = migrations): Promise
 
 async function migrateIn(tx: Knex, known: Migrations): Promise<string[]> {
   if (isPostgres(tx)) {
-    // Wait without limit while another server migrates. Allow sequential scans, because a migration can change a whole table.
+    // Wait without limit while another server migrates. Allow sequential scans, because a migration can change a whole
+    // table.
     await tx.raw('set local lock_timeout = 0; set local enable_seqscan = on')
     await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
   }

@@ -42,7 +42,9 @@ export function positionsNow(db: Knex, last: string): { from: string; to: string
   return { from: `pg_snapshot_xmin(${now})`, to: `pg_snapshot_xmax(${now})`, seen: now }
 }
 
-/** Excludes rows whose changes were visible in an earlier snapshot. `seen` is null on SQLite, where positions suffice. */
+/**
+ * Excludes rows whose changes were visible in an earlier snapshot. `seen` is null on SQLite, where positions suffice.
+ */
 export function whereUnseen(query: Knex.QueryBuilder, column: string, seen: string | null): Knex.QueryBuilder {
   if (seen === null) return query
   return query.whereRaw(`not pg_visible_in_snapshot(${column}, cast(? as pg_snapshot))`, [seen])

@@ -96,7 +96,10 @@ export class Chains extends Repository {
     return this.db(chainedTables[chain].table).whereRaw('not chained')
   }
 
-  /** Returns about `limit` of the oldest pending entries, except for broken chains. Locks them until the transaction ends. */
+  /**
+   * Returns about `limit` of the oldest pending entries, except for broken chains. Locks them until the transaction
+   * ends.
+   */
   async takePending(limit: number, broken: ChainKey[] = []): Promise<PendingEntries[]> {
     const query = this.db('chain_pending').orderBy('id').limit(limit)
     for (const { workspaceId, chain } of broken) query.whereNot({ workspace_id: workspaceId, chain })

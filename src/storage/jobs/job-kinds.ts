@@ -1,6 +1,9 @@
 import { type MessagedPlatform, type Platform, platforms } from '../../core/contract/schemas/platform.ts'
 
-/** The queues of the outbox. The jobs of a queue use the same resource, so that a slow resource delays only its own queue. */
+/**
+ * The queues of the outbox. The jobs of a queue use the same resource, so that a slow resource delays only its own
+ * queue.
+ */
 export const regularQueues = [
   // Signing and rendering of new passes.
   'issuing',
@@ -26,7 +29,9 @@ const priorities = ['urgent', 'interactive', 'bulk'] as const
 /** `urgent` for a notification of one pass, `interactive` for another change of one pass, `bulk` for many at a time. */
 export type Priority = (typeof priorities)[number]
 
-/** All queues. Lapsed jobs are in `quarantine`: they might have crashed their worker, so a process runs one at a time. */
+/**
+ * All queues. Lapsed jobs are in `quarantine`: they might have crashed their worker, so a process runs one at a time.
+ */
 const queues = [...regularQueues, 'quarantine'] as const
 export type Queue = (typeof queues)[number]
 /** Whether a name is a queue. Distinguishes queue names from workspace IDs where a key can be either. */

@@ -99,12 +99,14 @@ export class Jobs extends Repository {
     if (hastened.length > 0) await this.hasten(hastened)
   }
 
-  /** Queues jobs. Skips a job if a job of its kind and subject is due. A job that is scheduled for later does not count. */
+  /**
+   * Queues jobs. Skips a job if a job of its kind and subject is due. A job that is scheduled for later does not count.
+   */
   async insertUnlessDue(jobs: NewJob[], at: Date): Promise<void> {
     const lookup = { name: 'insert-jobs-unless-due', table: 'jobs', given: COLUMNS, items: this.toRows(jobs, at) }
     const lock = rowLock(this.db, 'for share')
-    // Write `lapses < 1` instead of `lapses = 0`, so that no plan uses the partial index of turns. A plan that was cached while
-    // few jobs waited would read that whole index.
+    // Write `lapses < 1` instead of `lapses = 0`, so that no plan uses the partial index by which turns are searched. A
+    // plan that was cached while few jobs waited would read that whole index.
     const due = `select 1 from jobs where kind = given.kind and subject = given.subject and claim_token is null
       and failed_at is null and lapses < 1 and run_at <= given.created_at limit 1 ${lock}`
     await insertForEach(this.db, lookup, `(${due}) is null`)

@@ -37,7 +37,9 @@ const BROADCAST = mapping({
   /** The filter as it was given; null if all issued passes are targets. */
   filter: nullable(json<PassFilter>()),
   sendAt: optionalTime,
-  /** The time at which the fan-out started; null before that. The passes that are issued at this time are the targets. */
+  /**
+   * The time at which the fan-out started; null before that. The passes that are issued at this time are the targets.
+   */
   startedAt: optionalTime,
   /** The ID of the last pass that the fan-out has processed. */
   position: optionalText,

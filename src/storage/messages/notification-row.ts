@@ -64,7 +64,10 @@ export interface NotificationRow extends RowOf<typeof NOTIFICATION>, StateColumn
   [CAPPED_AT]: number | null
 }
 
-/** Selects the columns of `NotificationRow`. For a notification of a broadcast, body and options come from the broadcast. */
+/**
+ * Selects the columns of `NotificationRow`. For a notification of a broadcast, body and options come from the
+ * broadcast.
+ */
 export function selectNotification(db: Knex, query: Knex.QueryBuilder): Knex.QueryBuilder {
   return query.leftJoin('broadcasts', 'broadcasts.id', 'notifications.broadcast_id').select('notifications.*', {
     body: db.raw('coalesce(notifications.body, broadcasts.body)'),

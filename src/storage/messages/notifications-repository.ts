@@ -30,7 +30,10 @@ export interface NotificationChange extends Partial<StateColumns> {
   device_count?: number
 }
 
-/** The maximum number of notifications that `listPlaces` reads per pass. At the cap of 3 per day, they cover most of a year. */
+/**
+ * The maximum number of notifications that `listPlaces` reads per pass. At the cap of 3 per day, they cover most of a
+ * year.
+ */
 const MAX_PLACES = 1_000
 
 /** The notifications of passes, with their outcomes per platform. */

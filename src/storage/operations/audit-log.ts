@@ -59,7 +59,10 @@ export interface AuditFilters {
 
 export type AuditRequest = AuditFilters & Pick<ListRequest, 'limit' | 'cursor'>
 
-/** The audit log: the actor, action, target, and time of each change. An entry is written in the transaction of its action. */
+/**
+ * The audit log: the actor, action, target, and time of each change. An entry is written in the transaction of its
+ * action.
+ */
 export class AuditLog extends Repository {
   /** @param workspaceId null for an action on the whole database */
   async insert(workspaceId: string | null, entry: NewAuditEntry, at: Date): Promise<void> {
@@ -98,7 +101,8 @@ export class AuditLog extends Repository {
     const query = this.db('audit_entries')
     const where = (column: string, values: readonly (string | null)[]) => {
       if (values.length === 1) query.where(`audit_entries.${column}`, values[0]!)
-      // No index has the entries of several values in the order of the list, so the log is read from its end and filtered.
+      // No index has the entries of several values in the order of the list, so the log is read from its end and
+      // filtered.
       else whereAny(this.db, query, `audit_entries.${column}`, values)
     }
     if (workspaceId !== undefined) where('workspace_id', [workspaceId])
@@ -112,8 +116,8 @@ export class AuditLog extends Repository {
   }
 
   /**
-   * Finds the entry of the request that created several passes at a time. Returns `undefined` if several requests did so in
-   * that millisecond, because a wrong actor would be worse than none.
+   * Finds the entry of the request that created several passes at a time. Returns `undefined` if several requests did
+   * so in that millisecond, because a wrong actor would be worse than none.
    */
   async findBatch(workspaceId: string, at: Date): Promise<StoredAuditEntry | undefined> {
     const created: AuditAction[] = ['pass.create', 'pass.import']
@@ -127,7 +131,9 @@ export class AuditLog extends Repository {
     return rows.length === 1 ? toEntry(rows[0]!) : undefined
   }
 
-  /** Selects by the indexes of passes and targets. The history of a pass is short, so its IDs are sorted for each page. */
+  /**
+   * Selects by the indexes of passes and targets. The history of a pass is short, so its IDs are sorted for each page.
+   */
   private idsOfPass(passId: string): Knex.QueryBuilder {
     const ids = () => this.db('audit_entries').select('id')
     const broadcasts = this.db('notifications').where({ pass_id: passId }).whereNotNull('broadcast_id')

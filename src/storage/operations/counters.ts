@@ -10,7 +10,9 @@ export const KEY = ['workspace_id', 'counter', '"key"', 'hour', 'project_id', 't
 /** An hour in milliseconds. */
 export const HOUR_MS = 3_600_000
 
-/** The number of characters of a gate's name in a counter. Longer names are cut, because the key must fit into an index. */
+/**
+ * The number of characters of a gate's name in a counter. Longer names are cut, because the key must fit into an index.
+ */
 export const GATE_CHARACTERS = 100
 
 type Part = 'key' | 'hour' | 'project_id' | 'template_id' | 'kind' | 'last_at'
@@ -26,7 +28,7 @@ export type CounterName =
   | 'redeemed-by-context'
   | 'notifications'
 
-/** The numbers of rows of a table per key. Triggers of the database maintain them (decisions/0005). */
+/** The number of rows of a table, counted per key. Triggers of the database maintain the counts (decisions/0005). */
 export interface Counter {
   name: CounterName
   table: string

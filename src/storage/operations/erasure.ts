@@ -72,8 +72,8 @@ export class Erasure extends Repository {
     const identifiers = rowsOfPasses(this.db, 'pass_identifiers', workspaceId, [passId])
     await identifiers.whereNot({ digest: scanCodeDigest }).delete()
     for (const events of this.events(workspaceId, passId)) {
-      // Delete these rows first. The statement waits for concurrent fan-outs of the events, so that their deliveries are
-      // visible below.
+      // Delete these rows first. The statement waits for concurrent fan-outs of the events, so that their deliveries
+      // are visible below.
       await this.db('pending_events').whereIn('id', events.clone().select('id')).delete()
       await this.endDeliveries(events, at)
       await events
@@ -113,8 +113,8 @@ export class Erasure extends Repository {
     const key = KEY.join(', ')
     const ofGates = `workspace_id = :workspaceId and counter = 'scans-by-gate' and "key" <> ''`
     const empty = `select ${key} from counts where ${ofGates} group by ${key} having sum(n) = 0`
-    // On PostgreSQL, other transactions can add to the slots of a count. Lock the slots, so that they cannot change in the
-    // meantime.
+    // On PostgreSQL, other transactions can add to the slots of a count. Lock the slots, so that they cannot change in
+    // the meantime.
     const held = `select ${key}, n from counts where ${ofGates} and (${key}) in (${empty}) ${rowLock(this.db, 'for update')}`
     const sql = `with held as (${held}) delete from counts
       where ${ofGates} and (${key}) in (select ${key} from held group by ${key} having sum(n) = 0)`
@@ -135,8 +135,7 @@ export class Erasure extends Repository {
       link_generation: this.db.raw('link_generation + 1'),
       group_id: null,
       group_key: null,
-      // Clear the code now. The other imported identifiers are kept until phones have had time to download the erased
-      // pass.
+      // Clear the code now. Keep the other imported identifiers until phones had time to download the erased pass.
       scan_payload: null,
       import_digest: null,
       // Clear the source, which can contain personal data: it comes from the address of the page.
@@ -147,7 +146,7 @@ export class Erasure extends Repository {
     await this.one(workspaceId, passId).update(withWalletVersionBump(this.db, change, at))
   }
 
-  /** Cancels pending deliveries. Raises `erasures`, so that a sender that has already read a delivery does not send it. */
+  /** Cancels pending deliveries. Raises `erasures`, so that a sender discards the deliveries that it has read. */
   private async endDeliveries(events: Knex.QueryBuilder, at: Date): Promise<void> {
     const webhookIds: string[] = await this.pendingOf(events).distinct('webhook_id').pluck('webhook_id')
     if (webhookIds.length === 0) return
@@ -194,7 +193,7 @@ function sum(numbers: number[]): number {
 /** The result of a retention statement. */
 export interface Deleted {
   rows: number
-  /** The ID of the last deleted row, after which the next statement continues; undefined if rows are not found by ID. */
+  /** The ID of the last deleted row, after which the next statement continues; undefined without an order by ID. */
   last?: string | undefined
 }
 
@@ -248,7 +247,9 @@ export class Retention extends Repository {
     return { rows: await this.db('apple_registrations').whereIn(['device_id', 'pass_id'], pairs).delete(), dropped }
   }
 
-  /** Clears the imported serial numbers of passes that were erased before a time, because they can derive from personal data. */
+  /**
+   * Clears the imported serial numbers of passes that were erased before a time: they can derive from personal data.
+   */
   async forgetSerialNumbers(before: Date, limit: number): Promise<Deleted> {
     const some = this.db('passes').where('erased_at', '<', before.getTime()).whereNotNull('imported_serial_number')
     const rows = await this.db('passes')

@@ -224,8 +224,7 @@ export function pack(figures: Figure[], block: number): Buffer {
   for (const [figure, hours] of [...byName].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const name = Buffer.from(figure)
     bytes.push(name.length, ...name)
-    // Encode negative numbers as odd numbers. A number can be negative, because it can be one of several slots of a
-    // sum.
+    // A figure is the sum of several slots, so a single slot can be negative. Encode negative numbers as odd numbers.
     for (const n of hours)
       for (let rest = n < 0 ? -2 * n - 1 : 2 * n; ; rest = Math.floor(rest / 128)) {
         bytes.push(rest < 128 ? rest : 128 + (rest % 128))
@@ -274,7 +273,7 @@ export interface FigureSource {
   /** The SQL for the workspace, project, hour, and figure of a row. */
   parts: (row: string) => [workspace: string, project: string, hour: string, figure: string]
   isCounted: (row: string) => string
-  /** Set if updates count instead of inserts: the watched columns, the key of a row, and the condition that a change counts. */
+  /** Set if updates count instead of inserts: the watched columns, the key of a row, and when a change counts. */
   onUpdate?: { column: string; key: string[]; isChange: (before: string, after: string) => string }
 }
 
@@ -338,10 +337,7 @@ function scanSource(): FigureSource {
   }
 }
 
-/**
- * Returns the SQL for the reasonCode of a scan, which a device can have decided
- * (core/rules/redemption/scan-decision.ts).
- */
+/** Returns the SQL for the reasonCode of a scan. If a device decided the scan, it is the reason of the device. */
 const reasonCodeOf = (
   row: string,
 ) => `coalesce(${row}.reason_code, case ${row}.reason when 'already_used' then 'already_scanned'

@@ -51,7 +51,10 @@ const CHUNK = 5_000
 /** The maximum number of passes that `take` returns, regardless of the time since the last call. */
 const MOST = 1_000
 
-/** The time between rounds, in milliseconds. A later round finds phones that registered with an old package in the meantime. */
+/**
+ * The time between rounds, in milliseconds. A later round finds phones that registered with an old package in the
+ * meantime.
+ */
 const ROUND_MS = 60_000
 
 /** The moves of workspaces, and the passes that they have announced. */
@@ -183,7 +186,7 @@ export class Moves extends Repository {
       .join('passes', 'passes.id', 'held.pass_id')
       .where('held.workspace_id', workspaceId)
       .where('held.apple', '>', 0)
-      // Exclude erased passes, which another server lacks, because they are not exported.
+      // Exclude erased passes. They are not exported, so the other server does not have them.
       .whereNull('passes.erased_at')
       .groupBy('passes.apple_identity_id', 'passes.template_id')
     const newest: { id: string }[] = await held

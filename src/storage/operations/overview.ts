@@ -42,7 +42,9 @@ export interface Overview {
   usage: UsageOverview[]
   /** The number of doors that made a request within ONLINE_MS, and the number of scans that doors have not uploaded. */
   doors: { online: number; pendingScans: number }
-  /** The number of template versions, classes, and passes that a platform rejects permanently, each up to MAX_COUNTED. */
+  /**
+   * The number of template versions, classes, and passes that a platform rejects permanently, each up to MAX_COUNTED.
+   */
   rejected: Record<RejectedKind, number>
 }
 
@@ -163,7 +165,8 @@ export class Overviews extends Repository {
   private async waiting(at: Date): Promise<Omit<QueueOverview, 'running'>[]> {
     const rows: (QueuePlace & { jobs: number; due: number; oldest: number })[] = await this.db('jobs')
       .where({ claim_token: null, failed_at: null })
-      // State the condition of the partial index, which is true for every job.
+      // Repeat the condition of the partial index, so that the planner uses the index. The condition is true for every
+      // job.
       .whereRaw('created_at > 0')
       .groupBy('queue', 'priority')
       .select(

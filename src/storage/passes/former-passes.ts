@@ -5,7 +5,10 @@ import { Repository } from '../db/repository.ts'
 import type { StoredPass } from './pass-row.ts'
 import { type OutdatedRegistration, whereOfIdentities } from './registrations.ts'
 
-/** The number of days for which phones of a former holder can download the pass as void. After that, the pass is not found. */
+/**
+ * The number of days for which phones of a former holder can download the pass as void. After that, the pass is not
+ * found.
+ */
 export const FORMER_PASS_DAYS = 30
 
 const DAY_MS = 24 * 3_600_000
@@ -63,7 +66,10 @@ export function asFormer(
 
 /** The copies of transferred passes in the Apple Wallets of their former holders. */
 export class FormerPasses extends Repository {
-  /** Ends the present holder's copy of a pass, which the caller has locked. Returns whether Apple devices must be pushed. */
+  /**
+   * Ends the present holder's copy of a pass, which the caller has locked. Returns whether Apple devices must be
+   * pushed.
+   */
   async insert(pass: StoredPass, at: Date): Promise<boolean> {
     const { workspaceId, id, copyId, serialNumber, modifiedAt } = pass
     const row = FORMER.write({

@@ -111,8 +111,8 @@ export class GoogleObjects extends Repository {
   }
 
   /**
-   * Turns the objects of a pass that is transferred into objects of a former holder. The caller has locked the pass. Returns
-   * whether Google must be updated.
+   * Turns the objects of a pass that is transferred into objects of a former holder. The caller has locked the pass.
+   * Returns whether Google must be updated.
    * @param unknown the content to assume for an object that another provider sent last
    */
   async transfer(workspaceId: string, passId: string, unknown: Omit<FormerObject, 'objectSuffix'>): Promise<boolean> {
@@ -149,9 +149,9 @@ export class GoogleObjects extends Repository {
   }
 
   /**
-   * Records the version of the pass that was sent to Google, even if a newer one is recorded: concurrent sends can arrive in
-   * any order, so Google might have the older version. The caller has locked the pass. If the object replaces another one,
-   * keeps the replaced object as a former object and returns true.
+   * Records the version of the pass that was sent to Google, even if a newer one is recorded: concurrent sends can
+   * arrive in any order, so Google might have the older version. The caller has locked the pass. If the object replaces
+   * another one, keeps the replaced object as a former object and returns true.
    * @param digest the digest of the sent content. Without one, later updates cannot be skipped as equal
    * @param mark the mark that was given to `markSending` before the send
    */
@@ -251,9 +251,10 @@ export class GoogleObjects extends Repository {
   }
 
   /**
-   * Adds or removes a holder of the object in Google Wallet. Callbacks do not identify the user and arrive in any order, so
-   * holders are counted. The count is negative if a removal arrives before the save that precedes it. Google's signature
-   * authenticates the call, so it needs no workspace. Returns the pass of the object, unless it is a former object.
+   * Adds or removes a holder of the object in Google Wallet. Callbacks do not identify the user and arrive in any
+   * order, so holders are counted. The count is negative if a removal arrives before the save that precedes it.
+   * Google's signature authenticates the call, so it needs no workspace. Returns the pass of the object, unless it is a
+   * former object.
    */
   async addHolders(
     objectSuffix: string,

@@ -13,7 +13,9 @@ import { runPrepared } from '../db/prepared.ts'
 import { Repository } from '../db/repository.ts'
 import { type WalletTable, walletTables } from './wallet-tables.ts'
 
-/** The number of devices that hold a pass, by platform; the number of people if the platform does not report devices. */
+/**
+ * The number of devices that hold a pass, by platform; the number of people if the platform does not report devices.
+ */
 type Devices = Record<Platform, number>
 
 /** A change of the number of holders on a platform from none to some, or to none. */
@@ -31,8 +33,8 @@ interface Row extends Devices {
 /** The holders of passes that events have reported. A pass has a row while a wallet holds it (decisions/0018). */
 export class HeldPasses extends Repository {
   /**
-   * Compares the reported holders of passes with the current ones, updates the rows, and returns the changes to report. Call it
-   * last in the transaction of the change. Concurrent changes of the same pass wait for each other.
+   * Compares the reported holders of passes with the current ones, updates the rows, and returns the changes to report.
+   * Call it last in the transaction of the change. Concurrent changes of the same pass wait for each other.
    */
   async settle(workspaceId: string, passIds: string[]): Promise<HolderChange[]> {
     if (passIds.length === 0) return []
@@ -98,9 +100,9 @@ export class HeldPasses extends Repository {
   }
 
   /**
-   * Raises the sent version of passes on messaged platforms, after a message in the back field raised their walletVersion by
-   * one. These platforms do not show that field, so wallets that were current remain current. Returns the passes whose wallets
-   * were not current before.
+   * Raises the sent version of passes on messaged platforms, after a message in the back field raised their
+   * walletVersion by one. These platforms do not show that field, so wallets that were current remain current. Returns
+   * the passes whose wallets were not current before.
    */
   async keepCurrent(workspaceId: string, passIds: string[]): Promise<Record<MessagedPlatform, string[]>> {
     const outdated = byPlatform((): string[] => [])
@@ -151,7 +153,10 @@ function total(devices: Devices): number {
   return allPlatforms.reduce((sum, platform) => sum + devices[platform], 0)
 }
 
-/** Returns the passes that a wallet holds, by ID: on the given platform, or on any platform if none or several are given. */
+/**
+ * Returns the passes that a wallet holds, by ID: on the given platform, or on any platform if none or several are
+ * given.
+ */
 export function heldPasses(db: Knex, workspaceId: string, platforms: Platform[] = []): Knex.QueryBuilder {
   const held = db.from({ held: 'held_passes' }).where('held.workspace_id', workspaceId)
   const [platform, ...others] = new Set(platforms)
@@ -160,7 +165,9 @@ export function heldPasses(db: Knex, workspaceId: string, platforms: Platform[] 
   return joinPasses(db, held, 'held.pass_id').where('passes.workspace_id', workspaceId)
 }
 
-/** Returns a subquery that finds a row if a wallet of one of the platforms holds the pass; of any platform by default. */
+/**
+ * Returns a subquery that finds a row if a wallet of one of the platforms holds the pass; of any platform by default.
+ */
 export function holding(db: Knex, platforms?: Platform[]): Knex.QueryBuilder {
   const rows = db('held_passes')
     .whereRaw('held_passes.workspace_id = passes.workspace_id and held_passes.pass_id = passes.id')

@@ -38,14 +38,17 @@ interface OwnCopy {
   google_identity_id: string | null
 }
 
-/** The wallet version of the content from the other provider. Phones with this content are outdated after the next change. */
+/**
+ * The wallet version of the content from the other provider. Phones with this content are outdated after the next
+ * change.
+ */
 const HELD_VERSION = 1
 
 /** Imports passes from another provider with their holders. */
 export class ImportedPasses extends Repository {
   /**
-   * Inserts passes with their phones and Google objects, and returns the IDs of new ones. Sends no updates. Skips passes whose
-   * externalPassId is in use, or whose serial number or object is in use under their identity.
+   * Inserts passes with their phones and Google objects, and returns the IDs of new ones. Sends no updates. Skips
+   * passes whose externalPassId is in use, or whose serial number or object is in use under their identity.
    */
   async insert(workspaceId: string, passes: ImportedPass[], at: Date): Promise<Set<string>> {
     if (passes.length === 0) return new Set()

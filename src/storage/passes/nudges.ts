@@ -40,7 +40,10 @@ const NEWER = `on conflict (pass_id) do update set version = excluded.version, p
 /** The number of passes per statement. */
 const CHUNK = 500
 
-/** Passes whose phones were pushed, and the next time at which to check whether the phones downloaded them (decisions/0018). */
+/**
+ * Passes whose phones were pushed, and the next time at which to check whether the phones downloaded them
+ * (decisions/0018).
+ */
 export class Nudges extends Repository {
   /** Records pushes of versions. Only the first push of a version counts. */
   async insert(workspaceId: string, pushes: { passId: string; version: number }[], at: Date): Promise<void> {
@@ -64,9 +67,9 @@ export class Nudges extends Repository {
   }
 
   /**
-   * Checks due passes: marks up to `limit` devices as not pushed if Apple accepted their push but they did not download the pass.
-   * Passes whose devices exceed the limit stay due. Skips devices that were pushed since the pass became due or since
-   * `pushedBefore`.
+   * Checks due passes: marks up to `limit` devices as not pushed if Apple accepted their push but they did not download
+   * the pass. Passes whose devices exceed the limit stay due. Skips devices that were pushed since the pass became due
+   * or since `pushedBefore`.
    */
   async forgetDue(
     workspaceId: string,
@@ -105,7 +108,10 @@ export class Nudges extends Repository {
     return { devices: forgotten.length, passIds, isMore: first === undefined && rows.length === PASSES }
   }
 
-  /** Returns the devices that have not downloaded the pushed version of passes; none for a pass that changed after the push. */
+  /**
+   * Returns the devices that have not downloaded the pushed version of passes; none for a pass that changed after the
+   * push.
+   */
   private stale(workspaceId: string, passIds: string[]): Knex.QueryBuilder {
     return this.db('apple_registrations')
       .join('nudges', 'nudges.pass_id', 'apple_registrations.pass_id')
@@ -116,7 +122,10 @@ export class Nudges extends Repository {
       .whereRaw('apple_registrations.fetched_version < passes.wallet_version')
   }
 
-  /** Deletes the rows of passes without outdated devices, and schedules the next check of the other passes, if there is one. */
+  /**
+   * Deletes the rows of passes without outdated devices, and schedules the next check of the other passes, if there is
+   * one.
+   */
   private async settle(rows: Row[], stale: Set<string>, at: Date): Promise<void> {
     const over = rows.filter(({ pass_id }) => !stale.has(pass_id)).map(({ pass_id }) => pass_id)
     if (over.length > 0) await this.db('nudges').whereIn('pass_id', over).delete()

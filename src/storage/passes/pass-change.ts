@@ -4,7 +4,9 @@ import type { BalanceSums } from '../../core/rules/balances/balances.ts'
 import { type Row, updateRows } from '../db/bulk-rows.ts'
 import { type PassContent, type StoredPass, toContentColumns, toStoredStatus } from './pass-row.ts'
 
-/** Adds the increment of `version` to a change. `version` counts every stored change, including changes of the status. */
+/**
+ * Adds the increment of `version` to a change. `version` counts every stored change, including changes of the status.
+ */
 export function withVersionBump(db: Knex, change: object, at: Date) {
   return { ...change, version: db.raw('version + 1'), updated_at: at.getTime() }
 }
@@ -35,7 +37,10 @@ function secondOf(at: Date): number {
   return at.getTime() - (at.getTime() % 1000)
 }
 
-/** Returns the counters after one of the functions above, so that a caller that has locked the pass need not read them. */
+/**
+ * Returns the counters of a pass after `withVersionBump`, or after `withWalletVersionBump` if `isShown`, so that a
+ * caller that has locked the pass need not read them.
+ */
 export function bumpedCounters(pass: StoredPass, { isShown }: { isShown: boolean }, at: Date) {
   const { version, walletVersion, modifiedAt } = pass
   const bumped = { version: version + 1, updatedAt: at }

@@ -177,7 +177,10 @@ export const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
 /** Returns the stored status. ISSUING is not stored, because the job of the pass shows it. */
 export const toStoredStatus = (status: PassStatus) => (status === 'ISSUING' ? 'QUEUED' : status)
 
-/** Returns the passes of a workspace that are past their expiry and not marked yet. They are rare, and an index finds them. */
+/**
+ * Returns the passes of a workspace that are past their expiry and not marked yet. They are rare, and an index finds
+ * them.
+ */
 export function lapsedPasses(db: Knex, workspaceId: string, now: number): Knex.QueryBuilder {
   return db('passes')
     .whereRaw(`${boundColumn(db, 'passes.workspace_id')} = ?`, [workspaceId])

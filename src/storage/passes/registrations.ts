@@ -37,7 +37,10 @@ type PushedRegistration = Device & Pick<StoredRegistration, 'pushedVersion'>
 
 /** The devices that hold passes in Apple Wallet, and their progress with changes. */
 export class Registrations extends Repository {
-  /** Registers a device, or updates the push token of a registered device. Returns whether the device is new to the pass. */
+  /**
+   * Registers a device, or updates the push token of a registered device. Returns whether the device is new to the
+   * pass.
+   */
   async insert(
     workspaceId: string,
     registration: Pick<StoredRegistration, 'passId' | 'deviceId' | 'pushToken'>,
@@ -61,8 +64,8 @@ export class Registrations extends Repository {
    */
   async forgetPush(workspaceId: string, passId: string, deviceId: string, version: number): Promise<boolean> {
     const behind = this.one(workspaceId, passId, deviceId).where('fetched_version', '<', version)
-    // Store a different value, so that `setPushed` detects the change, and a lower one, because the hourly figures
-    // count an increase as a push.
+    // Store another value, so that `setPushed` detects the change. Store a lower one, because the hourly figures count
+    // an increase as a push.
     return (await behind.update({ pushed_version: this.db.raw('-1 - abs(pushed_version)') })) > 0
   }
 
@@ -73,9 +76,9 @@ export class Registrations extends Repository {
   }
 
   /**
-   * Finds a pass by its serial number. This is the only read of a pass without a workspace: the caller must compare the pass's
-   * own token, which authenticates the phone. Searches only the given identities, because imported passes of different
-   * identities can have the same number.
+   * Finds a pass by its serial number. This is the only read of a pass without a workspace: the caller must compare the
+   * pass's own token, which authenticates the phone. Searches only the given identities, because imported passes of
+   * different identities can have the same number.
    */
   async findPass(serialNumber: string, identityIds: (string | null)[]): Promise<StoredPass | undefined> {
     // Compare as a UUID only if the text is one, because serial numbers of other providers can have any form.
@@ -168,7 +171,10 @@ export class Registrations extends Repository {
     await this.set(workspaceId, IN_ORDER, keys, { last_error: error })
   }
 
-  /** Updates devices that the caller has locked, in chunks. Inside a transaction, the call does not wait for the database. */
+  /**
+   * Updates devices that the caller has locked, in chunks. Inside a transaction, the call does not wait for the
+   * database.
+   */
   private async set(workspaceId: string, columns: string[], keys: Key[], change: object): Promise<void> {
     for (let from = 0; from < keys.length; from += CHUNK) {
       const ours = this.db('apple_registrations').where({ workspace_id: workspaceId })
@@ -200,9 +206,9 @@ export class Registrations extends Repository {
   }
 
   /**
-   * Announces a change of passes: gives the devices that hold them the next update tag and locks the tag counter until the
-   * transaction ends. The tag is stored with devices and not with passes, because an update of a pass writes to the indexes of
-   * all pass lists (decisions/0014).
+   * Announces a change of passes: gives the devices that hold them the next update tag and locks the tag counter until
+   * the transaction ends. The tag is stored with devices and not with passes, because an update of a pass writes to the
+   * indexes of all pass lists (decisions/0014).
    */
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
     // Lock passes and devices before the counter, so that a wait for their locks does not delay other announcements.

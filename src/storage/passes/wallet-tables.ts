@@ -4,8 +4,9 @@ import { GoogleObjects } from './google-objects.ts'
 import { Registrations } from './registrations.ts'
 
 /**
- * The table with the wallets of one platform, and the SQL to read it. In the SQL, `wallet` is a row of the table, joined to its
- * row of `passes`. In the table of a messaged platform, `sent_version` is the walletVersion that was last sent.
+ * The table with the wallets of one platform, and the SQL to read it. In the SQL, `wallet` is a row of the table,
+ * joined to its row of `passes`. In the table of a messaged platform, `sent_version` is the walletVersion that was last
+ * sent.
  */
 export interface WalletTable {
   table: string

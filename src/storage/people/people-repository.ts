@@ -42,7 +42,9 @@ export class People extends Repository {
     return PERSON.read(stored!)
   }
 
-  /** Updates a person who has no role. Does not store new people, because anyone can have an account at the provider. */
+  /**
+   * Updates a person who has no role. Does not store new people, because anyone can have an account at the provider.
+   */
   async updateWithoutRole({
     issuer,
     subject,

@@ -143,8 +143,8 @@ export class Sessions extends Repository {
   }
 
   /**
-   * Returns whether a logout token is used for the first time. Concurrent uses on several servers wait for the first one.
-   * Deletes tokens that are older than `keptMs`.
+   * Returns whether a logout token is used for the first time. Concurrent uses on several servers wait for the first
+   * one. Deletes tokens that are older than `keptMs`.
    */
   async useLogoutToken(digest: string, keptMs: number, at: Date): Promise<boolean> {
     await this.db('logout_tokens')

@@ -48,10 +48,10 @@ const NONE: ScanFigures = { totalPasses: 0, redeemed: 0, totalScans: 0, totalDen
 
 export class ScanStats extends Repository {
   /**
-   * Returns the statistics by project ID, in ascending order. Passes and scans without a project are last, under null. After a
-   * project is deleted, its scans still count under its ID, and its passes count under null. Most numbers are read from
-   * counters. Only scans in a time window, and passes that were accepted in a window or in one of several contexts, are counted
-   * along an index.
+   * Returns the statistics by project ID, in ascending order. Passes and scans without a project are last, under null.
+   * After a project is deleted, its scans still count under its ID, and its passes count under null. Most numbers are
+   * read from counters. Only scans in a time window, and passes that were accepted in a window or in one of several
+   * contexts, are counted along an index.
    */
   async counts(workspaceId: string, request: ScanStatsRequest): Promise<Map<string | null, ScanFigures>> {
     const filters = await withoutNeedlessBounds(this.db, workspaceId, this.narrowed(request))
@@ -127,8 +127,8 @@ export class ScanStats extends Repository {
   }
 
   /**
-   * Counts the attempts and denials per bucket, within the window of the request. `starts` contains the beginnings of the buckets
-   * in ascending order. The database counts in equal steps, and a bucket consists of one or more steps.
+   * Counts the attempts and denials per bucket, within the window of the request. `starts` contains the beginnings of
+   * the buckets in ascending order. The database counts in equal steps, and a bucket consists of one or more steps.
    */
   async countsByTime(
     workspaceId: string,
@@ -138,7 +138,7 @@ export class ScanStats extends Repository {
     const filters = this.narrowed(request)
     const [first] = starts
     if (first === undefined) return []
-    // Write the step as a literal, because SQLite can treat a bound number as a fraction and divide without rounding down.
+    // Write the step as a literal. SQLite can treat a bound number as a fraction, and divides without rounding down.
     const step = commonStep(starts) || Number.MAX_SAFE_INTEGER
     const scans = narrowed(this.db('scans').where('scans.workspace_id', workspaceId), 'scans', filters)
     if (request.gate) {
@@ -200,7 +200,7 @@ async function countRedeemed(db: Knex, workspaceId: string, request: ScanStatsRe
   return sumByProject(scanContextKey ? counted.whereIn('key', contexts) : counted)
 }
 
-/** Returns the scans by project, result, and reason, including reversals. For a time window, the reasons are omitted. */
+/** Returns the scans by project, result, and reason, with reversals. For a time window, omits the reasons. */
 export async function sumScans(db: Knex, workspaceId: string, request: ScanStatsRequest): Promise<ScanSum[]> {
   const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = request
   if (scanned?.from || scanned?.to) return countRows(db, workspaceId, request)
@@ -324,10 +324,7 @@ function whereContext(query: Knex.QueryBuilder, column: string, request: ScanSta
   return query
 }
 
-/**
- * Adds the condition that a column is within one of the bounds. The database compares, because only it knows its text
- * order.
- */
+/** Adds the condition that a column is within one of the bounds, in the text order of the database. */
 function whereAnyBound(
   query: Knex.QueryBuilder,
   column: string,
@@ -339,7 +336,9 @@ function whereAnyBound(
   })
 }
 
-/** @param of returns the SQL for the number of scans of a row with a result, for all reasons (`%`) or for exits from zones */
+/**
+ * @param of returns the SQL that counts the scans of a row with a result: of all reasons (`%`), or of exits from zones
+ */
 function sums(db: Knex, gate: string, of: (result: string, reason: '%' | 'exit') => string): Knex.Raw {
   const sum = (result: string, reason: '%' | 'exit' = '%') => `sum(${of(result, reason)})`
   return db.raw(`${gate} as gate, ${sum('accepted')} + ${sum('denied')} as scans, ${sum('denied')} as denied,

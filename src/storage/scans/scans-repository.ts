@@ -123,7 +123,9 @@ function whereAny(query: Knex.QueryBuilder, column: string, values: string[] | u
   else query.whereIn(column, values)
 }
 
-/** Returns the condition for a result of the API. A specific rejection is stored as `denied`, and found by its reason. */
+/**
+ * Returns the condition for a result of the API. A specific rejection is stored as `denied`, and found by its reason.
+ */
 function conditionOf(result: ScanResult): Record<string, string> {
   const reason = Object.entries(rejections).find(([, rejection]) => rejection === result)?.[0]
   return reason ? { 'scans.reason': reason } : { 'scans.result': result }

@@ -105,7 +105,10 @@ export class SnapshotEntries extends Repository {
     }
   }
 
-  /** Returns the accepted scans of passes; `undefined` if there are several passes with more scans than a page can contain. */
+  /**
+   * Returns the accepted scans of passes; `undefined` if there are several passes with more scans than a page can
+   * contain.
+   */
   private async scansOf(workspaceId: string, ids: string[]): Promise<Map<string, ScanRow[]> | undefined> {
     const found: ScanRow[] = await this.scans(workspaceId, ids).limit(SCANS_PER_PAGE + 1)
     if (found.length <= SCANS_PER_PAGE) return groupBy(found, passOf)

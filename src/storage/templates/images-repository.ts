@@ -97,8 +97,8 @@ export class Images extends Repository {
   }
 
   /**
-   * Removes the images of a pass, including previous ones. Deletes the images that no other pass and no definition uses. The
-   * caller has locked the pass.
+   * Removes the images of a pass, including previous ones. Deletes the images that no other pass and no definition
+   * uses. The caller has locked the pass.
    * @param kept the images that stay with the pass
    */
   async deleteOfPass(workspaceId: string, passId: string, kept: readonly string[] = []): Promise<void> {

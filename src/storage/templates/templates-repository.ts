@@ -120,7 +120,10 @@ export class Templates extends Repository {
     return row?.latest_version
   }
 
-  /** Sets the version from which new passes are issued: the newest published one, regardless of the order of publication. */
+  /**
+   * Sets the version from which new passes are issued: the newest published one, regardless of the order of
+   * publication.
+   */
   async setPublished(
     workspaceId: string,
     id: string,

@@ -106,7 +106,10 @@ export class Deliveries extends Repository {
     return queued
   }
 
-  /** Returns the due deliveries of an endpoint, longest waiting first. Omits the deliveries that are in flight (`underWay`). */
+  /**
+   * Returns the due deliveries of an endpoint, longest waiting first. Omits the deliveries that are in flight
+   * (`underWay`).
+   */
   async listDue(
     workspaceId: string,
     target: Target,

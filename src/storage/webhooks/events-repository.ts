@@ -71,8 +71,8 @@ interface PendingEvent extends EventRow {
 const MAX_PAIRED = 25
 
 /**
- * Writes events in the transaction that causes them. An event with one subscriber also writes its delivery. An event with
- * several subscribers writes a pending event instead, from which the worker creates the deliveries.
+ * Writes events in the transaction that causes them. An event with one subscriber also writes its delivery. An event
+ * with several subscribers writes a pending event instead, from which the worker creates the deliveries.
  */
 export class Events extends Repository {
   private readonly deliveries = new Deliveries(this.connected)
@@ -138,10 +138,10 @@ export class Events extends Repository {
   }
 
   /**
-   * Creates deliveries of the oldest pending events for the endpoints that were subscribed when the events happened, exactly
-   * once per event. Concurrent calls are safe. An event with more endpoints than `deliveries` is processed in parts, by
-   * endpoint ID. Its parts must not be created concurrently, so the caller must hold the fan-out job of the workspace. Only one
-   * such job runs at a time. Returns whether more events are pending.
+   * Creates deliveries of the oldest pending events for the endpoints that were subscribed when the events happened,
+   * exactly once per event. Concurrent calls are safe. An event with more endpoints than `deliveries` is processed in
+   * parts, by endpoint ID. Its parts must not be created concurrently, so the caller must hold the fan-out job of the
+   * workspace. Only one such job runs at a time. Returns whether more events are pending.
    * @param deliveries the maximum number of deliveries to create
    */
   async fanOut(workspaceId: string, at: Date, deliveries: number): Promise<boolean> {

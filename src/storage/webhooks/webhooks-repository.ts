@@ -143,7 +143,10 @@ export class Webhooks extends Repository {
     return listPage(this.db, ofWorkspace, byId('webhooks'), request, WEBHOOK.read)
   }
 
-  /** Changes an endpoint; returns `undefined` if it does not exist. Added event types are subscribed for later events only. */
+  /**
+   * Changes an endpoint; returns `undefined` if it does not exist. Added event types are subscribed for later events
+   * only.
+   */
   async update(
     workspaceId: string,
     id: string,
@@ -186,7 +189,10 @@ export class Webhooks extends Repository {
     await this.one(workspaceId, id).update({ failing_since: since?.getTime() ?? null })
   }
 
-  /** Sets the secrets of an endpoint that the caller has locked. The previous secret must be the first of the retired ones. */
+  /**
+   * Sets the secrets of an endpoint that the caller has locked. The previous secret must be the first of the retired
+   * ones.
+   */
   setSecrets(workspaceId: string, id: string, secrets: SealedSecrets, at: Date): Promise<StoredWebhook | undefined> {
     return this.change(workspaceId, id, SECRETS.write(secrets), at)
   }

@@ -217,7 +217,9 @@ export class Doors extends Repository {
     await updateRows(this.db, workspaceId, { name: 'set-doors-seen', table: 'doors', set }, changes)
   }
 
-  /** Counts the active doors of all workspaces that were seen since a time, and the pending scans of all active doors. */
+  /**
+   * Counts the active doors of all workspaces that were seen since a time, and the pending scans of all active doors.
+   */
   async overview(seenSince: Date, at: Date): Promise<{ online: number; pendingScans: number }> {
     const online = await countRows(this.live(at).where('last_seen_at', '>=', seenSince.getTime()))
     const pending = await this.live(at).where('pending_scans', '>', 0).sum({ n: 'pending_scans' }).first()

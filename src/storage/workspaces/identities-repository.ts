@@ -65,7 +65,10 @@ export const identityFields = Object.fromEntries(
 
 const IDS = mapping(identityFields)
 
-/** Returns the identity fields of a record without its other fields. Missing ones are null, for the identity of the server. */
+/**
+ * Returns the identity fields of a record without its other fields. Missing ones are null, for the identity of the
+ * server.
+ */
 export function identityIdsOf(ids: Partial<IdentityIds>): IdentityIds {
   const names = platforms.map((platform) => `${platform}IdentityId` as const)
   return Object.fromEntries(names.map((name) => [name, ids[name] ?? null])) as IdentityIds
@@ -86,7 +89,9 @@ const SPEC: ListSpec = {
   },
 }
 
-/** The identities of a server, the workspaces that can use them, and the workspaces and projects whose default they are. */
+/**
+ * The identities of a server, the workspaces that can use them, and the workspaces and projects whose default they are.
+ */
 export class Identities extends Repository {
   /** Creates an identity; returns `undefined` if its name, pass type, or issuer is in use. */
   async insert(
@@ -200,7 +205,9 @@ export class Identities extends Repository {
     else await this.db('projects').where({ workspace_id: workspaceId, id: projectId }).update(change)
   }
 
-  /** Returns up to `limit` workspaces and projects that use the identity as their default, optionally of one workspace. */
+  /**
+   * Returns up to `limit` workspaces and projects that use the identity as their default, optionally of one workspace.
+   */
   async listUses(
     { id, platform }: Pick<StoredIdentity, 'id' | 'platform'>,
     limit: number,

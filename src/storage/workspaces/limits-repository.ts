@@ -122,7 +122,8 @@ export class Usage extends Repository {
   }
 
   private waitingJobs() {
-    // State the condition of the partial index, which is true for every job.
+    // Repeat the condition of the partial index, so that the planner uses the index. The condition is true for every
+    // job.
     return this.db('jobs').where({ claim_token: null, failed_at: null }).whereRaw('created_at > 0')
   }
 

@@ -113,8 +113,8 @@ export class Tokens extends Repository {
   }
 
   /**
-   * Returns the tokens of all workspaces that expire between two times and have no successor, in order of expiry. Omits tokens
-   * whose whole lifetime is shorter than the interval.
+   * Returns the tokens of all workspaces that expire between two times and have no successor, in order of expiry. Omits
+   * tokens whose whole lifetime is shorter than the interval.
    */
   async listEnding(from: Date, until: Date, limit: number): Promise<EndingToken[]> {
     const rows = await this.exceptDoors()

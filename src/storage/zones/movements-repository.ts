@@ -29,7 +29,10 @@ export interface FoundMovements {
   /** The last movement at or before the time. */
   previous: StoredMovement | null
   next: StoredMovement | null
-  /** The use that the last entry at or before the time debited or continued, if it was not reversed. */
+  /**
+   * The use that the last entry at or before the time debited or continued. Null if there is no entry, or if the scan
+   * of the use was reversed.
+   */
   use: MovementUse | null
   /** The sequence of a new movement: one more than the highest sequence of the movements at this time. */
   sequence: number

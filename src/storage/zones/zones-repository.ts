@@ -194,8 +194,8 @@ export class Zones extends Repository {
   }
 
   /**
-   * Sets everybody in a zone to outside. The caller has locked the zone. Returns undefined if the externalRef belongs to an
-   * earlier reset.
+   * Sets everybody in a zone to outside. The caller has locked the zone. Returns undefined if the externalRef belongs
+   * to an earlier reset.
    */
   async reset(
     workspaceId: string,

@@ -196,7 +196,10 @@ function sizesOf(role: AppleImageRole): ImageSize[] {
   return scales.map((scale) => ({ ...fit, scale, ...(isEnlarged && { isEnlarged }) }))
 }
 
-/** The sizes that most packages need, regardless of the image's role. */
+/**
+ * The sizes of all roles except the rare ones (`isRare`). Every image gets files of these sizes at the upload, because
+ * its role is not known yet.
+ */
 export const appleImageSizes: readonly ImageSize[] = appleImageRoles
   .filter((role) => !('isRare' in imageSizes[role]))
   .flatMap(sizesOf)

@@ -119,7 +119,10 @@ export function readDefinition(bundle: DesignerBundle, name: string): ReadDefini
   }
 }
 
-/** Returns the keys that a design does not have, for `apple`. Publishing checks whether Apple has them. */
+/**
+ * Returns the keys of pass.json that a design does not support, as overrides for `apple`. Publishing checks whether
+ * Apple supports them.
+ */
 function otherKeys(pass: JsonObject, { kept }: Report): JsonObject {
   const entries = Object.entries(pass).filter(([key, value]) => {
     const isEmpty = value === null || value === '' || (Array.isArray(value) && value.length === 0)

@@ -50,7 +50,7 @@ function requiredFacts(mode: Mode | undefined): string[] {
 interface ReadFacts {
   event?: JsonObject
   trip?: JsonObject
-  /** The other tags, for `apple.semantics`. */
+  /** The tags that no fact sets, for `apple.semantics`. */
   semantics: JsonObject
 }
 

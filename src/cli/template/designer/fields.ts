@@ -9,9 +9,9 @@ import type { Variables } from './variables.ts'
 
 export type DesignField = NonNullable<NonNullable<NonNullable<DefinitionInput['design']['fields']>['header']>[number]>
 
-/** A field of pass.json with its place in the design. */
+/** A field of pass.json with its path. */
 export interface SourceField {
-  /** The place in pass.json, such as `generic.backFields.0`. */
+  /** The path in pass.json, such as `generic.backFields.0`. */
   path: string
   group: FieldGroup
   source: JsonObject

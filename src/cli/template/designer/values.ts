@@ -59,7 +59,10 @@ function readNumber(
 
 const dateKeys = ['dateStyle', 'timeStyle', 'isRelative', 'ignoresTimeZone'] as const
 
-/** Finds the type with the same styles. The keys of the type that differ in pass.json are lost. */
+/**
+ * Finds the field type with the styles of a date in pass.json. `lost` lists the keys whose values the type would
+ * change.
+ */
 function readDate(field: JsonObject, date: string, inApple: boolean): ReadValue {
   const [day, time] = [field.dateStyle, field.timeStyle].map((name) => {
     const style = fullStyles.get(name)
@@ -81,7 +84,8 @@ function readDate(field: JsonObject, date: string, inApple: boolean): ReadValue 
     return own === other || (!fullStyles.has(own) && own !== true && !fullStyles.has(other) && other !== true)
   }
   const lost = dateKeys.filter((key) => !isSame(key))
-  // Report a missing key as isRelative, because only the type of a relative date sets a key that the field can lack.
+  // If the field lacks a lost key, report `isRelative` instead, because only the type for relative dates sets such a
+  // key.
   return { as, style, format, text, lost: lost.map((key) => (field[key] === undefined ? 'isRelative' : key)) }
 }
 

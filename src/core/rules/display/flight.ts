@@ -106,7 +106,7 @@ function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: Fli
   const tags = semanticTags(apple)
   const isShared = sharedTexts(google?.classKey, trip)
   const noValues: Scope = new Map()
-  /** Returns the first of the texts that is of the right kind, or can be once its placeholders are filled. */
+  /** Returns the first text that is of the right kind, or that has placeholders whose values can make it so. */
   const firstOf = (...some: (Leaf | undefined)[]) =>
     some.find((leaf) => leaf && (leaf.names.length > 0 || leaf.read(noValues) !== undefined))
   const leaf = (pattern: RegExp, text: string | undefined): Leaf | undefined => {

@@ -28,7 +28,7 @@ export interface Oversize {
   path: (string | number)[]
   bytes: number
   max: number
-  /** The placeholder with the largest share and its number of occurrences, or `undefined` if there is none. */
+  /** The placeholder that adds the most bytes, and its number of occurrences; `undefined` if there is none. */
   cause: { name: string; count: number } | undefined
 }
 
@@ -125,7 +125,7 @@ function advice(declared: Map<string, VariableDefinition>, cause: Oversize['caus
     : `set a smaller maxLength of the variable ${name}${times} at up to ${variable.maxLength} characters each`
 }
 
-/** Converts oversizes to issues of a request. The path of each issue is the value with the largest share. */
+/** Converts oversizes to issues of a request. The path of each issue names the value that adds the most bytes. */
 export function toValueIssues(oversizes: Oversize[]): Issue[] {
   return oversizes.map(({ path, bytes, max, cause }) => ({
     path: cause ? pathOfValue(cause.name) : [],

@@ -73,21 +73,24 @@ function countOf(movement: Pick<Movement, 'direction'> | null): 0 | 1 {
 type Side = Pick<Movement, 'direction'> | null
 
 export interface MovementDeltas {
-  /** The change of the number inside at the movement. */
+  /** The change of the number of people inside at the time of the movement. */
   own: number
-  /** The change at the next movement. */
+  /** The change at the time of the next movement. */
   next: number
-  /** The change of the number inside after all movements. */
+  /** The change of the number of people inside after all movements. */
   total: number
 }
 
-/** Returns how a movement between two others changes the number inside. A repeated direction changes nothing. */
+/**
+ * Returns how inserting a movement between `previous` and `next` changes the number of people inside. `own` is 0 if the
+ * movement has the direction of the previous one.
+ */
 export function insertedDeltas(previous: Side, movement: Side, next: Side): MovementDeltas {
   const own = countOf(movement) - countOf(previous)
   return { own, next: countOf(next) - countOf(movement), total: next ? 0 : own }
 }
 
-/** Returns how the removal of a movement between two others changes the number inside. */
+/** Returns how removing a movement between `previous` and `next` changes the number of people inside. */
 export function removedDeltas(previous: Side, movement: Side, next: Side): Omit<MovementDeltas, 'own'> {
   return { next: countOf(next) - countOf(previous), total: next ? 0 : countOf(previous) - countOf(movement) }
 }

@@ -8,8 +8,9 @@ import type { JournalEntry, ListHead, Meta, OwnFacts, ScannedCode, Slot, Transac
 import { zonesOf } from './zone-rows.ts'
 
 /**
- * Returns the pass with the ID of an attempt, or else the passes that have or had its payload as an identifier, or else
- * those that have or had another reading of the payload.
+ * Returns the passes that an attempt names: the pass with its ID, if it has one. Otherwise, returns the passes that
+ * have or had its payload as an identifier. If there are none, returns the passes that have or had another reading of
+ * the payload.
  */
 export async function matching(
   tx: Transaction,

@@ -42,8 +42,8 @@ export function newEntry(
 }
 
 /**
- * Writes entries with the sums and the events of their passes, and queues updates of their wallets. The caller has locked the
- * passes. The entries of a pass must be in order.
+ * Writes entries with the sums and the events of their passes, and queues updates of their wallets. The caller has
+ * locked the passes. The entries of a pass must be in order.
  */
 export async function writeEntries(
   tx: Repositories,

@@ -11,7 +11,10 @@ const FLUSH_MS = 15_000
 const VERSION = /^[\w.+-]{1,64}$/
 const PENDING = /^\d{1,7}$/
 
-/** Returns the versions of those passes that have balances. Runs no query if no pass has balances. */
+/**
+ * Creates the buffer of door states, which is written every FLUSH_MS. The first request of a door is written
+ * immediately.
+ */
 export function createDoorActivity({ store, log }: { store: Store; log: Logger }) {
   let noted = new Map<string, DoorState & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined

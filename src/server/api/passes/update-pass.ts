@@ -171,7 +171,8 @@ async function storeChange(
 }
 
 /**
- * Makes the address of a pass of a join page that of its variables, so that its holder gets the link at the new address.
+ * Makes the address of a pass of a join page that of its variables, so that its holder gets the link at the new
+ * address.
  * @throws ApiError CONFLICT if the new address has another pass
  */
 async function followAddress(

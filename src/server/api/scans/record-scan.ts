@@ -176,7 +176,8 @@ const MOST_OF_PASS = 8
  * Evaluates and records concurrent scans of a workspace in one transaction, with the same result as in separate
  * transactions. Each scan of a pass must count the uses of earlier ones, so scans of the same pass go into separate
  * rounds or transactions. Scans that a person at a door waits for precede reports, for example when a hundred doors
- * reconnect. Returns undefined for scans whose externalRef is already recorded, and the error of a scan whose zone is unknown.
+ * reconnect. Returns undefined for scans whose externalRef is already recorded, and the error of a scan whose zone is
+ * unknown.
  */
 export const recordTogether = grouped(
   (store: Store, take: () => PendingScan[]) => {

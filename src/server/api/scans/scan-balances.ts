@@ -10,8 +10,8 @@ import { type NewEntry, newEntry, writeEntries } from '../balances/write-entries
 import type { DecidedScan } from './attempt.ts'
 
 /**
- * Returns the balances of each pass, and their changes by an accepted scan. Omits passes without balances, for which it runs no
- * statement.
+ * Returns the balances of each pass, and their changes by an accepted scan. Omits passes without balances, for which it
+ * runs no statement.
  */
 export async function readBalances(
   tx: Repositories,
@@ -34,8 +34,8 @@ export interface BalancesAfter {
 }
 
 /**
- * Writes the entries of recorded scans, and returns the balances of each pass that has some. Only an accepted scan that debits a
- * use has entries. If a device accepted a scan that a balance does not cover, the balance ends at its minimum.
+ * Writes the entries of recorded scans, and returns the balances of each pass that has some. Only an accepted scan that
+ * debits a use has entries. If a device accepted a scan that a balance does not cover, the balance ends at its minimum.
  */
 export async function writeBalances(
   tx: Repositories,

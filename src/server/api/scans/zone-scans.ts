@@ -35,8 +35,8 @@ function zonesOf(attempts: Attempt[]): string[] {
 }
 
 /**
- * Locks the passes and the zones of attempts that are evaluated in several rounds of a transaction. Each round locks its own
- * zones, so two transactions could otherwise lock the same zones in opposite orders.
+ * Locks the passes and the zones of attempts that are evaluated in several rounds of a transaction. Each round locks
+ * its own zones, so two transactions could otherwise lock the same zones in opposite orders.
  */
 export async function lockForRounds(tx: Repositories, workspaceId: string, attempts: Attempt[]): Promise<void> {
   const zoneIds = zonesOf(attempts)

@@ -47,7 +47,10 @@ export function joinPage(facts: JoinPageFacts, { fields, token, filled }: AskedF
   return pageOf(facts, summary === '' ? title : `${check} ${title}`, form)
 }
 
-/** Returns the page of a full page with an identity: its form only asks for the address, to which the link is sent. */
+/**
+ * Returns the page that replaces the form when a join page with an identity is full. Its form only asks for the
+ * address, to which the link of an existing pass is sent.
+ */
 export function fullPage(facts: JoinPageFacts, asked: AskedForm): Page {
   const { recover } = facts.language.words.join
   const summary = summaryHtml(asked.fields, asked.filled, facts)
@@ -55,7 +58,7 @@ export function fullPage(facts: JoinPageFacts, asked: AskedForm): Page {
   return fullPageOf(facts, recover.ask, form)
 }
 
-/** Returns the page after the address was sent to a full page. It is the same for every address. */
+/** Returns the confirmation that an address was submitted to a full join page. It is the same for every address. */
 export function fullSentPage(facts: JoinPageFacts): Page {
   return fullPageOf(facts, facts.language.words.join.recover.sent)
 }
@@ -82,7 +85,7 @@ ${consent}
 <button class="button" type="submit">${escapeHtml(submit)}</button></form>`
 }
 
-/** Returns the page after a submission whose link is sent by email. It is the same for every address. */
+/** Returns the confirmation of a submission whose link is sent by email. It is the same for every address. */
 export function sentPage(facts: JoinPageFacts): Page {
   const { sent } = facts.language.words.join
   return pageOf(facts, sent.title, statusHtml(sent))
@@ -169,7 +172,10 @@ function inputHtml(field: FormField, value: string, attributes: string, facts: J
   return `<input ${attributes} ${type} dir="${direction}"${complete ? ` autocomplete="${complete}"` : ''}${bounds} value="${escapeHtml(value)}">`
 }
 
-/** Returns the pattern of a text or number. Browsers check addresses themselves, and ignore a pattern that they cannot compile. */
+/**
+ * Returns the pattern of a text or number. Browsers check addresses themselves, and ignore a pattern that they cannot
+ * compile.
+ */
 function patternAttribute(field: FormField, facts: JoinPageFacts): string {
   const [pattern, ...others] = field.patterns
   if (pattern === undefined || others.length > 0 || !/^\^.*\$$/.test(pattern)) return ''

@@ -88,7 +88,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
       }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      // The values of this holder, or of all holders, cannot be rendered.
+      // Show the error instead of the pass, because the values of this holder, or of all holders, cannot be rendered.
       return {
         ...facts,
         faults: [...faults, error.message],

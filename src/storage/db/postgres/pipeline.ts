@@ -67,7 +67,9 @@ interface Query {
   handleError(error: unknown, wire: Wire): void
 }
 
-/** Sends statements together. If one fails, the statements after it are not run, and each is rejected with the reason. */
+/**
+ * Sends statements together. If one fails, the statements after it are not run, and each is rejected with the reason.
+ */
 export function sendTogether(connection: PostgresConnection, waiting: Waiting[]): void {
   const statements = waiting.map(({ query }) => query)
   const all = new Promise<void>((resolve) => connection.query(new Pipeline(connection, waiting, resolve)))
@@ -75,9 +77,9 @@ export function sendTogether(connection: PostgresConnection, waiting: Waiting[])
 }
 
 /**
- * Statements that share one round trip, as a single query of pg. They share one sync message: after an error, the server skips
- * everything up to the next sync, so that a commit never runs without the statements before it. In pg's own pipeline mode, each
- * statement has its own sync, so statements after a failed BEGIN would commit separately.
+ * Statements that share one round trip, as a single query of pg. They share one sync message: after an error, the
+ * server skips everything up to the next sync, so that a commit never runs without the statements before it. In pg's
+ * own pipeline mode, each statement has its own sync, so statements after a failed BEGIN would commit separately.
  */
 class Pipeline {
   private readonly queries: Query[]

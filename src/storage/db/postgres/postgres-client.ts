@@ -135,7 +135,8 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
     }
 
     async rollback(connection: PostgresConnection, reason: unknown) {
-      // Remove unsent statements, so that `sendLater` does not send them when the connection already belongs to another caller.
+      // Remove unsent statements, so that `sendLater` does not send them when the connection already belongs to another
+      // caller.
       const unsent = outboxes.get(connection)?.waiting.splice(0) ?? []
       outboxes.delete(connection)
       for (const { reject } of unsent) reject(reason)

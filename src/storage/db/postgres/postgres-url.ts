@@ -27,7 +27,8 @@ const ENCODE =
 export function parsePostgresUrl(url: string): PostgresAddress {
   const [, place = '', query = ''] = /^([^?]*)\??(.*)$/s.exec(url)!
   const params = new URLSearchParams(query)
-  // A password with an unencoded / # or ? ends the authority before its @, so that the user would be parsed as the host.
+  // A password with an unencoded / # or ? ends the authority before its @, so that the user would be parsed as the
+  // host.
   const [authority = '', ...rest] = place.split('://')[1]!.split(/[/#]/)
   const isCut = !authority.includes('@') && [...rest, ...params.keys()].some((part) => part.includes('@'))
   if (isCut) throw new DatabaseUrlError('The address of the PostgreSQL database cannot be parsed.', { fix: ENCODE })

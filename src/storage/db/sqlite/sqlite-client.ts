@@ -17,7 +17,9 @@ interface Connection {
   outbox?: Outbox | undefined
 }
 
-/** The silent statements of a transaction, which are sent with the next statement that has a result, or with the commit. */
+/**
+ * The silent statements of a transaction, which are sent with the next statement that has a result, or with the commit.
+ */
 interface Outbox {
   unsent: Sent[]
   /** The error of a silent statement. After it, all further statements of the transaction fail. */
@@ -50,16 +52,16 @@ type Done = (error: Error | null, rows?: unknown[]) => void
  * The knex client for SQLite, with these differences:
  *
  * - Only the owner can read a new database. knex leaves this to the umask.
- * - Transactions begin IMMEDIATE. A deferred transaction that reads first and writes later fails with SQLITE_BUSY if another
- *   process wrote in between, regardless of the timeout. An immediate transaction waits for its turn.
- * - If a rollback fails, the transaction still reports its original error. A rollback fails if SQLite already rolled back, for
- *   example because the disk is full. knex would report the failed rollback instead. After a failed commit, it would leave the
- *   transaction open.
- * - Statements are cached per connection, as pg caches named ones. knex prepares a statement for each execution, which takes
- *   another round trip to a thread.
+ * - Transactions begin IMMEDIATE. A deferred transaction that reads first and writes later fails with SQLITE_BUSY if
+ * another   process wrote in between, regardless of the timeout. An immediate transaction waits for its turn.
+ * - If a rollback fails, the transaction still reports its original error. A rollback fails if SQLite already rolled
+ * back, for   example because the disk is full. knex would report the failed rollback instead. After a failed commit,
+ * it would leave the   transaction open.
+ * - Statements are cached per connection, as pg caches named ones. knex prepares a statement for each execution, which
+ * takes   another round trip to a thread.
  * - Statements of a connection run in the order of the calls. The driver would run concurrent calls on several threads.
  * - In a transaction, statements without a result are sent with the next statement that has one, or with the commit
- *   (decisions/0004).
+ * (decisions/0004).
  * - Statements with a time limit are interrupted, and damage of the file is recorded.
  */
 export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions = {}): typeof Knex.Client {
@@ -190,9 +192,9 @@ export function isDamaged(error: unknown): boolean {
 const INTERRUPT_AGAIN_MS = 20
 
 /**
- * Interrupts a statement after a time limit, with SQLITE_INTERRUPT. A statement that waits for a thread has not begun and
- * cannot be interrupted, so the interrupt repeats until the statement ends. An interrupt cannot affect the next statement of
- * the connection, because SQLite clears it when the running statement ends.
+ * Interrupts a statement after a time limit, with SQLITE_INTERRUPT. A statement that waits for a thread has not begun
+ * and cannot be interrupted, so the interrupt repeats until the statement ends. An interrupt cannot affect the next
+ * statement of the connection, because SQLite clears it when the running statement ends.
  */
 async function interruptAfter<T>(limitMs: number, connection: Connection, run: Promise<T>): Promise<T> {
   let timer = setTimeout(function interrupt() {
@@ -206,7 +208,10 @@ async function interruptAfter<T>(limitMs: number, connection: Connection, run: P
   }
 }
 
-/** The maximum number of cached statements per connection: enough for all frequent statements, and some whose text varies. */
+/**
+ * The maximum number of cached statements per connection: enough for all frequent statements, and some whose text
+ * varies.
+ */
 const MAX_KEPT = 200
 
 /** Returns the functions that knex calls to run a statement, with a cache of the most recently used statements. */
@@ -264,8 +269,8 @@ export function keepCheckpointing(db: Knex, writer: Knex) {
   const keepShort = async () => {
     const { log } = await checkpoint(db)
     if (log <= MAX_WAL_PAGES) return
-    // Copy the pages that were added during the first checkpoint. Then block the writer, and copy the few that were added in
-    // the meantime.
+    // Copy the pages that were added during the first checkpoint. Then block the writer, and copy the few that were
+    // added in the meantime.
     await checkpoint(db)
     await checkpoint(writer)
   }

@@ -41,7 +41,10 @@ export function columnTypes(db: Knex): ColumnTypes {
   })
 }
 
-/** Adds the columns of the identities under which passes are issued; null for the identity of the workspace or the server. */
+/**
+ * Adds the columns of the identities under which passes are issued; null for the identity of the workspace or the
+ * server.
+ */
 export function addIdentities(table: Knex.CreateTableBuilder): void {
   table.uuid('apple_identity_id')
   table.uuid('google_identity_id')

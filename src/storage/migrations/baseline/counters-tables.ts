@@ -60,7 +60,8 @@ function conditionOfChange(counter: Counter, row: string, isOther: string): stri
   const conditions = columns.map(
     (column) => `other.${column} ${isNullable(column) ? 'is not distinct from' : '='} ${row}.${column}`,
   )
-  // Use a scalar subselect, because a planner cannot turn it into a join. With an outdated plan, a join would read all rows.
+  // Use a scalar subselect, because a planner cannot turn it into a join. With an outdated plan, a join would read all
+  // rows.
   return `${conditionOf(counter, row)}
     and (select 1 from ${table} other where ${conditions.join(' and ')} and ${isOther} limit 1) is null`
 }

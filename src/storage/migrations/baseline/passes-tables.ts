@@ -38,7 +38,8 @@ export async function createPasses(db: Knex): Promise<void> {
     table.boolean('has_windows').notNullable()
     // Whether the version of the template defines balances.
     table.boolean('has_balances').notNullable().defaultTo(false)
-    // The sum of the entries of each balance, with their number and the time of the last one; null before the first entry.
+    // The sum of the entries of each balance, with their number and the time of the last one; null before the first
+    // entry.
     table.text('balance_sums')
     table.text('error')
     // Case-folded, for substring filters.

@@ -50,8 +50,8 @@ async function createLedger(db: Knex): Promise<void> {
     table.text('direction')
     // The scan whose use an accepted re-entry continues.
     table.uuid('use_scan_id')
-    // Because of the salt, erased values cannot be guessed from the digest of the row. An erasure deletes the salt, and stores
-    // the commitment to the erased values.
+    // Because of the salt, erased values cannot be guessed from the digest of the row. An erasure deletes the salt, and
+    // stores the commitment to the erased values.
     table.boolean('chained').notNullable().defaultTo(false)
     table.specificType('salt', bytes)
     table.specificType('commitment', bytes)
@@ -275,7 +275,7 @@ export async function createEvidence(db: Knex): Promise<void> {
     table.primary(['workspace_id', 'chain'])
   })
   await setStorage(db, 'chain_heads', 'fillfactor = 50')
-  // The last head of each hour.
+  // The last signed head of each hour.
   await db.schema.createTable('chain_signed_heads', (table) => {
     addHead(table)
     table.bigInteger('hour').notNullable()

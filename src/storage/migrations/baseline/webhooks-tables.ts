@@ -12,7 +12,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
     table.text('url').notNullable()
     // The subscribed event types as a JSON list.
     table.text('events').notNullable()
-    // A JSON object of event type to the epoch of the subscription.
+    // A JSON object that maps each event type to the epoch of its subscription.
     table.text('subscribed_at').notNullable().defaultTo('{}')
     table.text('description').notNullable()
     table.text('status').notNullable()
@@ -62,7 +62,8 @@ export async function createWebhooks(db: Knex): Promise<void> {
   await db.raw(
     'create index webhook_deliveries_failing on webhook_deliveries (workspace_id, id) where last_error is not null',
   )
-  // Each attempt rewrites the row. With free space on the page, PostgreSQL does this without writing to unchanged indexes.
+  // Each attempt rewrites the row. With free space on the page, PostgreSQL does this without writing to unchanged
+  // indexes.
   await setStorage(db, 'webhook_deliveries', `fillfactor = 80, ${QUEUE_VACUUM}`)
   await createDeliveryKeys(db)
 
@@ -93,8 +94,8 @@ async function createEvents(db: Knex): Promise<void> {
     table.index(['workspace_id', 'subject'])
     table.index(['workspace_id', 'position', 'id'], 'events_by_position')
   })
-  // On SQLite, which has one writer, a trigger counts positions. A position is at least the time in milliseconds, so that none
-  // is reused after retention deleted all events.
+  // On SQLite, which has one writer, a trigger counts positions. A position is at least the time in milliseconds, so
+  // that none is reused after retention deleted all events.
   const count = () =>
     db.raw(`create trigger events_in_order after insert on events begin
       update events set position = max(new.created_at,
@@ -169,8 +170,9 @@ export async function createJobs(db: Knex): Promise<void> {
     table.bigInteger('failed_at')
     table.bigInteger('created_at').notNullable()
   })
-  // `created_at > 0` is true for every job, and keeps other queries from using these indexes: a planner uses a partial index
-  // only for a query that contains its condition. With statistics from a time with few jobs, it would choose the wrong index.
+  // `created_at > 0` is true for every job, and keeps other queries from using these indexes: a planner uses a partial
+  // index only for a query that contains its condition. With statistics from a time with few jobs, it would choose the
+  // wrong index.
   const waits = 'claim_token is null and failed_at is null'
   await db.raw(`create index jobs_due on jobs (queue, priority, run_at) where ${waits} and created_at > 0`)
   await db.raw(`create index jobs_turns on jobs (queue, priority, workspace_id, run_at) where ${waits} and lapses = 0`)

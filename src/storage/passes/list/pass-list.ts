@@ -34,8 +34,8 @@ export async function listPasses(
 }
 
 /**
- * Returns a function that selects all passes of an owner that match a filter at a time. Uses the indexes of the list, so that a
- * rare value is found at once. To process the passes in chunks, use `matchingInRange`.
+ * Returns a function that selects all passes of an owner that match a filter at a time. Uses the indexes of the list,
+ * so that a rare value is found at once. To process the passes in chunks, use `matchingInRange`.
  */
 export async function selectMatching(
   db: Knex,
@@ -82,8 +82,8 @@ function isCounted({ status, projectId, templateId, created, ...request }: PassL
 }
 
 /**
- * Counts the passes that match the filters, by visible status. Differences between stored and visible statuses are resolved in
- * the same statement, so that a pass whose status changes is not counted twice.
+ * Counts the passes that match the filters, by visible status. Differences between stored and visible statuses are
+ * resolved in the same statement, so that a pass whose status changes is not counted twice.
  */
 async function countPasses(db: Knex, workspaceId: string, request: PassListRequest, facts: Facts): Promise<number> {
   const { templateId, projectId } = request
@@ -143,8 +143,8 @@ function specFor(id: string): ListSpec {
 }
 
 /**
- * Returns the passes of a workspace. For a list ordered by ID on SQLite, merges the index entries of several statuses. By
- * default, SQLite would scan all passes in that order, even if few have one of the statuses.
+ * Returns the passes of a workspace. For a list ordered by ID on SQLite, merges the index entries of several statuses.
+ * By default, SQLite would scan all passes in that order, even if few have one of the statuses.
  */
 function passesOfStatuses(db: Knex, workspaceId: string, { status = [], sortBy }: PassListRequest, facts: Facts) {
   const ofWorkspace = () => db('passes').where('passes.workspace_id', workspaceId)
@@ -160,8 +160,9 @@ function storedStatuses(status: PassStatus, { isSwept }: Facts): PassStatus[] {
 }
 
 /**
- * Returns the passes of a workspace that have all of the variables. The query iterates over the passes with the first variable.
- * An index has them in the order of their IDs for each value, so that neither a rare nor a common value reads more than a page.
+ * Returns the passes of a workspace that have all of the variables. The query iterates over the passes with the first
+ * variable. An index has them in the order of their IDs for each value, so that neither a rare nor a common value reads
+ * more than a page.
  */
 function passesWithVariables(db: Knex, workspaceId: string, pairs: Variable[]) {
   const [[name, values], ...others] = [...valuesByName(pairs)] as [[string, string[]], ...[string, string[]][]]
