@@ -103,7 +103,7 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
     Object.assign(state, shownOf(now, earlier))
     const deleted = now.problems.find((one) => one.code === 'zone_deleted')
     if (deleted) {
-      state.notice = `Zone ${deleted.name} was deleted. Scans count nobody. Restart with another --zone.`
+      state.notice = `Zone ${deleted.name} was deleted. Scans no longer count people inside. Restart with another --zone.`
       void engine.dismiss('zone_deleted')
     }
     state.counters = amend(

@@ -72,7 +72,7 @@ export async function verifyFile(path: string, chain: ChainName, { publicKey, ke
     number += 1
     if (!begun) {
       const start = EvidenceStart.safeParse(parseJson(text))
-      if (!start.success) throw new CliError(`${path} does not begin like a file of passes ${chain} prove`)
+      if (!start.success) throw new CliError(`${path} is not a file that passes ${chain} prove wrote`)
       if (start.data.head.chain !== chain) {
         throw new CliError(`${path} belongs to the chain ${start.data.head.chain}`, {
           hint: `verify it with passes ${start.data.head.chain} verify`,
@@ -83,7 +83,7 @@ export async function verifyFile(path: string, chain: ChainName, { publicKey, ke
       continue
     }
     const line = EvidenceLine.safeParse(parseJson(text))
-    if (!line.success) throw new CliError(`Line ${number} of ${path} is not a line of passes ${chain} prove`)
+    if (!line.success) throw new CliError(`Line ${number} of ${path} was not written by passes ${chain} prove`)
     if ('signed' in line.data) {
       earlier.push(line.data.signed)
       continue

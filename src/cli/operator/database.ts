@@ -273,7 +273,7 @@ async function sqliteFileOf(url: string, instead: string): Promise<string> {
   const file = sqliteFile(url)
   if (file !== undefined) return file
   if (/^postgres(ql)?:/.test(url)) {
-    throw new UsageError('PostgreSQL is backed up and restored with its own tools', {
+    throw new UsageError('This command supports only SQLite, not PostgreSQL', {
       hint: `${instead} (see docs/backup.md).`,
     })
   }

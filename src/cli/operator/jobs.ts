@@ -103,7 +103,7 @@ function evidenceCommands(chain: ChainName, what: string): ResourceCommands {
         },
         `${chain} verify ${chain}.jsonl --public-key ledger.pem`,
       ],
-      args: { file: Args.string({ description: 'File that prove wrote (default: the database is verified).' }) },
+      args: { file: Args.string({ description: 'File with the output of prove (default: verifies the database).' }) },
       flags: {
         ...databaseFlags,
         workspace: Flags.string({ summary: 'Only this workspace (name or ID) (default: all).' }),

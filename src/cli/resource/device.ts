@@ -67,7 +67,7 @@ export const commands: ResourceCommands = {
     async run({ args, flags }) {
       if (!/^https?:/.test(args.link) || !URL.canParse(args.link)) throw new UsageError(`${args.link} is not a link`)
       const { platform, device: name } = flags
-      if (platform !== 'apple' && flags.ios !== undefined) throw new UsageError('--ios is for --platform apple')
+      if (platform !== 'apple' && flags.ios !== undefined) throw new UsageError('--ios requires --platform apple')
       const file = deviceFor(folderOf(flags), platform, name)
       if (flags.language !== undefined || flags.ios !== undefined) await file.update((device) => shownAs(device, flags))
       const pass = await phoneOf(file).install(args.link)

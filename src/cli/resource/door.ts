@@ -114,8 +114,8 @@ export const commands: ResourceCommands = {
   'door:revoke': callCommand({
     summary: 'Revoke a door.',
     description:
-      'The phone stops scanning within 5 seconds if it is online. Its offline decisions that are not uploaded yet are ' +
-      'lost. Needs a token of an owner.',
+      'The phone stops scanning within 5 seconds if it is online. It keeps offline decisions that it has not uploaded, ' +
+      'and uploads them if it is invited again to the same project. Needs a token of an owner.',
     examples: ['door revoke "Anna"', `door revoke ${PROJECT} --yes --json`],
     args,
     asks: true,

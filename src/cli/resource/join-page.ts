@@ -43,7 +43,7 @@ export const commands: ResourceCommands = {
   }),
   'template:join:set': callCommand({
     summary: 'Create or replace the join page of a template.',
-    description: 'The file has the body of PUT /v1/templates/{id}/join.',
+    description: 'The file contains the request body of PUT /v1/templates/{id}/join.',
     examples: [
       `template join set ${TEMPLATE} --file join.json`,
       'template join set coffee-card --file join.json --json',

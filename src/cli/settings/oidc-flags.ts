@@ -60,7 +60,7 @@ export function oidcConfig(flags: OidcFlags, roleMap: readonly string[]) {
     throw new UsageError('--oidc-issuer must begin with https://')
   }
   if (issuer.search || issuer.hash || issuer.username || issuer.password) {
-    throw new UsageError('--oidc-issuer must contain no user, query, and fragment')
+    throw new UsageError('--oidc-issuer must contain no user, query, or fragment')
   }
   if (roleMap.length > 0 && rolesClaim === undefined) {
     throw new UsageError('--oidc-role-map needs --oidc-roles-claim')

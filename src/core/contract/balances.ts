@@ -28,7 +28,10 @@ export const BalanceEntry = z.strictObject({
   name: z.string().describe('The name of the balance.'),
   delta: z.int(),
   value: z.int().describe('The value of the balance after the entry.'),
-  externalRef: z.string().nullable().describe('Null for the entry of a scan, and for a reversal without one.'),
+  externalRef: z
+    .string()
+    .nullable()
+    .describe('Null for the entry of a scan, and for a reversal that was requested without an externalRef.'),
   reason: z.string().nullable(),
   scanId: Uuid.nullable().describe('The scan, or the reversal of a scan, that made the entry.'),
   reversesEntryId: Uuid.nullable().describe('The reversed entry.'),

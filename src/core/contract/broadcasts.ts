@@ -63,7 +63,7 @@ export const BroadcastForecast = z.strictObject({
     })
     .optional()
     .describe(
-      'Set if the request has a filter: the wallets of these passes, on all platforms. A pass on both platforms counts ' +
+      'Set if the request has a filter: the wallets of the matching passes, on all platforms. A pass on both platforms counts ' +
         'for each.',
     ),
   apple: z.strictObject({

@@ -37,7 +37,7 @@ export type JoinField = z.output<typeof JoinField>
 /** The consent that visitors give. Each pass stores its version. */
 export const JoinConsent = z.strictObject({
   text: translatable(text(1, 5000)).describe('The text next to the checkbox.'),
-  version: text(1, 64).describe('The version of the text, which passes of visitors who ticked the box store.'),
+  version: text(1, 64).describe('The version of the text. If a visitor ticks the box, the pass stores this version.'),
   required: z.boolean().describe('Whether visitors must tick the box.'),
 })
 /** The consent of a join page. */
@@ -54,7 +54,7 @@ const settings = {
     .max(5)
     .describe(
       'The label of the pass, with placeholders for fields, such as {{first}} {{last}}. The first text whose fields ' +
-        'are all filled in is used; if there is none, the name of the template.',
+        'are all filled in is used. If there is none, the label is the name of the template.',
     ),
   consent: JoinConsent,
   identity: z

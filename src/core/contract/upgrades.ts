@@ -37,8 +37,8 @@ export const Upgrade = z.strictObject({
   dryRun: z.boolean(),
   status: UpgradeStatus,
   matched: Count.describe(
-    'The number of passes that match, at most limit. Counted when the upgrade starts, and 0 before that. When the ' +
-      'upgrade is DONE, the sum of upgraded, unchanged, and failed.',
+    'The number of passes that match, at most limit. It is 0 until the upgrade starts and counts the passes. When ' +
+      'the upgrade is DONE, it is the sum of upgraded, unchanged, and failed.',
   ),
   upgraded: Count.describe('The number of passes that moved to the version. In a dry run, the number that would move.'),
   unchanged: Count.describe('The number of passes that already had this version or a newer one.'),

@@ -70,8 +70,9 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
   zones: {
     name: 'Zones',
     description:
-      'Areas in which people are counted. Scans with a zoneId are entries and exits. The number inside is exact: the ' +
-      'passes whose last accepted movement since the last reset, by scannedAt, is an entry, plus the adjustments.',
+      'Areas in which people are counted. Scans with a zoneId are entries and exits. The number of people ' +
+      'inside is exact. It is the number of passes whose last accepted movement since the last reset (by scannedAt) is ' +
+      'an entry, plus the adjustments.',
   },
   identities: { name: 'Identities', description: 'The Apple signers and Google issuers of passes.' },
   wallets: {

@@ -30,7 +30,7 @@ export async function findSession(): Promise<Session | null> {
   const answer = await fetch('./desk/session', { cache: 'no-store', redirect: 'error' })
   if (answer.ok) return answer.json()
   if (answer.status === 401 || answer.status === 403) return null
-  throw new TypeError(`${answer.status} of the session`)
+  throw new TypeError(`The server responded to the read of the session with ${answer.status}`)
 }
 
 /**
@@ -45,5 +45,5 @@ export async function signOut(): Promise<string | null> {
   const answer = await fetch('./desk/logout', { method: 'POST', headers, cache: 'no-store', redirect: 'error' })
   if (answer.ok) return (await answer.json()).providerLogoutUrl
   if (answer.status === 401) return null
-  throw new TypeError(`${answer.status} of the sign-out`)
+  throw new TypeError(`The server responded to the sign-out with ${answer.status}`)
 }

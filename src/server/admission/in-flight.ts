@@ -75,7 +75,7 @@ export interface BodyRoomOptions {
   toError?: (isOfWorkspace: boolean) => ApiError
 }
 
-/** Creates the limit of bytes of bodies in memory. */
+/** Creates the limit of the memory that request bodies take. */
 export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRoomOptions = BODY_BYTES): BodyRoom {
   const held = createCounters()
   let total = 0

@@ -5,7 +5,7 @@ import { bucketStarts, isFarTooLong } from '../../core/rules/lists/buckets.ts'
 /** @throws ApiError VALIDATION_ERROR if the range is empty or has more buckets than a response can hold */
 export function requireBuckets(range: { from: Date; to: Date }, by: BucketUnit, zone: string): number[] {
   if (range.from >= range.to) {
-    throw validationError([{ path: ['from'], message: 'Must be before to, which defaults to now' }])
+    throw validationError([{ path: ['from'], message: 'Must be before to (default: now)' }])
   }
   const starts = isFarTooLong(range, by) ? undefined : bucketStarts(range, by, zone)
   if (starts && starts.length <= MAX_BUCKETS) return starts

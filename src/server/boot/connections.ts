@@ -210,7 +210,7 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
       // connection, because the client waits for a slow handler.
       server.setTimeout(timeouts.unreadMs, (socket) => {
         if (lines.has(socket) && socket.writableLength === 0) return
-        if (lines.has(socket)) onRejected('answer not read', socket.remoteAddress ?? 'unknown')
+        if (lines.has(socket)) onRejected('response not read', socket.remoteAddress ?? 'unknown')
         socket.destroy()
       })
       const checking = setInterval(checkBodies, CHECK_EVERY_MS).unref()

@@ -85,7 +85,7 @@ function getActions(name: string) {
   if (actions.length > 0) return actions
   const kinds = [...new Set(auditActions.map(targetKind))].join(', ')
   throw new OperatorError(
-    `Unknown action ${name}. Use one such as pass.void, or a kind for all of its actions: ${kinds}.`,
+    `Unknown action ${name}. Use an action such as pass.void, or the kind of its targets, which selects all their actions: ${kinds}.`,
   )
 }
 

@@ -53,7 +53,7 @@ export function createLinkOpens({ store, log }: { store: Store; log: Logger }): 
       await store
         .transaction((tx) => tx.figures.insert(workspaceId, counted))
         .catch((error) => {
-          log.warn({ err: error, workspaceId }, 'could not count opened links; they are kept for later')
+          log.warn({ err: error, workspaceId }, 'could not count opened links: the next attempt counts them')
           for (const figure of figures) count(figure)
         })
     }

@@ -88,7 +88,7 @@ function parseStatement(db: Knex, built: string | Knex.QueryBuilder): Statement 
   if (bindings.length > 0) throw new Error(`A value has no name in ${sql}`)
   const names: string[] = []
   const text = sql.replaceAll(/([:\w]?):(\w+)/g, (whole, before: string, name: string) => {
-    if (before !== '') return whole // A type follows two colons.
+    if (before !== '') return whole // Do not treat `::type` as a named value.
     names.push(name)
     return '?'
   })

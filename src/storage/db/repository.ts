@@ -17,7 +17,7 @@ export abstract class Repository {
   protected readonly db: Knex
   /** The projects to which queries are limited. Repositories whose rows belong to no project ignore it. */
   protected readonly scope: ProjectScope
-  /** Reports that jobs of a queue are due after the commit. */
+  /** Reports, after the commit, that jobs of a queue are due. */
   protected readonly onDue: Required<StoreListener>['onDue']
   /** Reports an event after the commit. */
   protected readonly emit: Required<StoreListener>['onEvent']

@@ -116,8 +116,8 @@ export class AuditLog extends Repository {
   }
 
   /**
-   * Finds the entry of the request that created several passes at a time. Returns `undefined` if several requests did
-   * so in that millisecond, because a wrong actor would be worse than none.
+   * Finds the entry of the request that created several passes at a time. Returns `undefined` if several requests
+   * created passes in the millisecond `at`, because a wrong actor would be worse than none.
    */
   async findBatch(workspaceId: string, at: Date): Promise<StoredAuditEntry | undefined> {
     const created: AuditAction[] = ['pass.create', 'pass.import']

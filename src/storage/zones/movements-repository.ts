@@ -50,7 +50,7 @@ export interface NewMovement extends AskedMovements {
 /** A movement that was reversed. */
 export interface RemovedMovement {
   zoneId: string
-  /** The change of the number inside at the end of the segment. */
+  /** The change of the number of people inside at the end of the segment. */
   delta: number
   segment: number
 }

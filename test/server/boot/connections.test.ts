@@ -166,7 +166,7 @@ test('closes a client that reads no response, after at most one of them', async 
   )
   const socket = await open()
   socket.pause().write(get('/').repeat(10))
-  await eventually(() => expect(refused).toEqual(['answer not read']))
+  await eventually(() => expect(refused).toEqual(['response not read']))
   expect(handled).toBe(1)
 })
 

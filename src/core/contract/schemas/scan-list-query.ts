@@ -91,6 +91,6 @@ export const ScanStatsQuery = z
       })
     }
     if (query.from === undefined && query.scannedSince === undefined) {
-      context.addIssue({ code: 'custom', path: ['from'], message: 'Is required with by' })
+      context.addIssue({ code: 'custom', path: ['from'], message: 'Is required if by is set' })
     }
   })

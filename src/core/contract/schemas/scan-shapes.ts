@@ -136,9 +136,8 @@ export const DoorView = z
     notice: z.string().nullable(),
   })
   .describe(
-    'Set if the definition has door instructions, or the pass has balances. The property fields has the variables to ' +
-      'show that have a value, and the balances. ' +
-      'The property notice is an instruction for door staff. Texts of more than 500 characters are truncated.',
+    'Set if the definition has door instructions, or the pass has balances. `fields` lists the balances, and those of ' +
+      'the variables to show that have a value. `notice` is an instruction for door staff. Texts of more than 500 characters are truncated.',
   )
 export type DoorView = z.output<typeof DoorView>
 

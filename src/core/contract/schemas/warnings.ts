@@ -28,7 +28,7 @@ export const warningTable = {
     'A field of the front is not among the nine that fit on the front in Google Wallet. Details show it instead.',
   'google-front-empty': 'The front of the pass in Google Wallet shows none of its fields.',
   'poster-without-nfc':
-    'A poster ticket has a barcode and no NFC. Publishing rejects it unless it is accepted: iPhones before iOS 27 show the classic event ticket.',
+    'A poster ticket has a barcode and no NFC. Publishing rejects the design unless it accepts this warning: iPhones before iOS 27 show the classic event ticket.',
 } as const satisfies Record<string, string>
 
 export type WarningCode = keyof typeof warningTable

@@ -158,7 +158,7 @@ export interface EngineStore {
 
   /** Returns the oldest pending entries of a project, without held counts. */
   waiting(projectId: string, limit: number): Promise<JournalEntry[]>
-  /** Returns the held counts of a project, oldest first. */
+  /** Returns the counts of a project that are not sent yet because they are held, oldest first. */
   held(projectId: string): Promise<HeldCount[]>
   settleUploads(results: readonly UploadResult[]): Promise<void>
   dismissRejections(): Promise<void>

@@ -42,7 +42,7 @@ function findingOf({ code = '', responseCode, message }: SmtpError, host: string
     return failed(`The certificate of ${host} is not valid: ${message}.`, certificateFix)
   if (code === 'ETLS' || /wrong version number|packet length too long/i.test(message)) {
     return failed(
-      `${host} does not speak TLS as --smtp-url says.`,
+      `${host} does not accept the kind of TLS that --smtp-url names.`,
       'use smtps:// for a port with TLS from the start, usually 465, and smtp:// for STARTTLS, usually 587',
     )
   }

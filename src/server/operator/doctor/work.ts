@@ -36,7 +36,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       })
       if (late.length === 0) return passed(`${queues.reduce((sum, { due }) => sum + due, 0)} due, none for long`)
       return failed(
-        `Due and not run: ${late.join('; ')}.`,
+        `No worker ran these due jobs: ${late.join('; ')}.`,
         'start a worker, or more of them: passes serve --role worker',
       )
     },
@@ -56,7 +56,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       const { quarantined } = await overviews.read(at)
       if (quarantined.length === 0) return passed('none')
       return failed(
-        `Workers stopped or hung ${MAX_JOB_LAPSES} times while they ran: ${describeCounts(quarantined)}.`,
+        `Workers stopped or hung ${MAX_JOB_LAPSES} times while they ran these jobs: ${describeCounts(quarantined)}.`,
         'to list the jobs, run passes jobs list; to retry one, separately from other jobs, run passes jobs retry ID; to remove one, run passes jobs delete ID',
       )
     },

@@ -51,7 +51,7 @@ export async function openCalendar(event: H3Event, services: Services): Promise<
   const { ofTexts } = pageLanguage(event.req.headers, languages)
   const { card } = await render(pass, services.issuing, ofTexts)
   const appointment = appointmentOf(card)
-  if (!appointment) throw new ApiError('NOT_FOUND', { message: 'This pass has no time for a calendar.' })
+  if (!appointment) throw new ApiError('NOT_FOUND', { message: 'This pass has no date or time for a calendar entry.' })
   const uid = `${pass.id}@${new URL(services.links.publicUrl).hostname}`
   const content = calendarFile(appointment, { uid, sequence: pass.revision, changedAt: pass.updatedAt })
   const headers = {

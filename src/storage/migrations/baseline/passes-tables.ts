@@ -188,7 +188,7 @@ async function createPassRows(db: Knex): Promise<void> {
     table.uuid('pass_id').notNullable().references('passes.id').index()
     table.primary(['workspace_id', 'start_date', 'pass_id'])
   })
-  // The images that variables of a pass name now or named earlier. An image with a row is not deleted.
+  // The images that variables of a pass contain now or contained earlier. An image with a row is not deleted.
   await db.schema.createTable('pass_images', (table) => {
     table.uuid('workspace_id').notNullable()
     table.uuid('image_id').notNullable().references('images.id')

@@ -333,7 +333,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test.each([
-    [{ by: 'hour' }, 'Is required with by'],
+    [{ by: 'hour' }, 'Is required if by is set'],
     [{ by: 'hour', from: '2026-03-01T00:00:00Z', groupBy: 'project' }, 'Give either groupBy or by'],
     [{ zone: 'Asia/Tokyo' }, 'Requires the parameter by'],
     [{ gate: 'North' }, 'Requires the parameter by'],
