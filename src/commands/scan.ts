@@ -33,8 +33,8 @@ export default class Scan extends ClientCommand {
     'cat payloads.txt | <%= config.bin %> scan --stdin > decisions.jsonl',
   ]
   static override flags = {
-    project: namedFlag('project', ' whose passes are admitted (default: every project)', {
-      ask: { orNone: 'Every project' },
+    project: namedFlag('project', ' whose passes are admitted (default: that of --zone, or every project)', {
+      ask: { orNone: 'Every project', unless: 'zone' },
       isFoundByCommand: true,
     }),
     zone: namedFlag('zone', ' whose entries or exits are scanned (default: no zone)', { isFoundByCommand: true }),

@@ -12,9 +12,9 @@ interface Mark {
   kind: NamedKind
   /**
    * If the value is missing on a terminal, a prompt asks for it. `orNone` is the first choice of the prompt if the
-   * value is optional.
+   * value is optional. There is no prompt if the input `unless` has a value.
    */
-  ask?: { orNone?: string }
+  ask?: { orNone?: string; unless?: string }
   /** Whether the word `none` (`null` in the API) is accepted. */
   mayBeNone: boolean
   /**
@@ -50,7 +50,8 @@ export async function askForNames(
     const mark = markOf(input)
     if (!mark?.ask || values[name] !== undefined) continue
     const { kind, ask } = mark
-    const { orNone } = ask
+    const { orNone, unless } = ask
+    if (unless !== undefined && values[unless] !== undefined) continue
     const reading = collect(listCandidates(kind, connect()))
     const listed = await (orNone === undefined ? reading : withoutWaiting(reading))
     if (listed.length === 0 && orNone !== undefined) continue
