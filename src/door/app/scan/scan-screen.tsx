@@ -240,17 +240,14 @@ function StatusBar() {
       </p>
       <p>
         <span>
-          {'✔\u00a0'}
-          {words.accepted} {count(counts.accepted)}
+          ✔ {words.accepted} {count(counts.accepted)}
         </span>{' '}
         <span>
-          {'✘\u00a0'}
-          {words.turnedAway} {count(counts.turnedAway)}
+          ✘ {words.turnedAway} {count(counts.turnedAway)}
         </span>{' '}
         {counts.left > 0 && (
           <span>
-            {'↩\u00a0'}
-            {words.letOut} {count(counts.left)}
+            ↩ {words.letOut} {count(counts.left)}
           </span>
         )}{' '}
         {pending > 0 && <b>{say(words.pending, { count: count(pending) })}</b>}
