@@ -21,6 +21,8 @@ async function killUpgrade(arena: Arena): Promise<void> {
   const passes = Number(given ?? arena.size(10_000, 200_000))
   const kills = given ? 10 : arena.size(2, 10)
   const hangLimit = Math.max(1_800, passes / 100)
+  // While the server is busy, each request of the workspace delays its jobs by 100 ms.
+  const pollMs = Math.max(2, passes / 2_000)
   let server = await arena.start({ database: await arena.emptyDatabase(), env: { PASSES_RATE_LIMIT: '0' } })
   const { database, token } = server
   const port = new URL(server.url).port
@@ -47,7 +49,7 @@ async function killUpgrade(arena: Arena): Promise<void> {
     const aim = at + ((passes - at) * (kill - arena.random.next())) / (kills + 1)
     let count = await done()
     while (count < aim && count < passes) {
-      await sleep(2)
+      await sleep(pollMs)
       count = await done()
     }
     await server.kill()
