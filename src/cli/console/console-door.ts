@@ -101,9 +101,9 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
   }
   engine.subscribe((now) => {
     Object.assign(state, shownOf(now, earlier))
-    const deleted = now.problems.find((one) => one.code === 'zone_deleted')
-    if (deleted) {
-      state.notice = `Zone ${deleted.name} was deleted. Scans no longer count people inside. Restart with another --zone.`
+    if (now.problems.some(({ code }) => code === 'zone_deleted')) {
+      // A notice has one line, which is cut at 80 columns.
+      state.notice = 'Zone deleted: scans admit people and do not count them. Restart with --zone.'
       void engine.dismiss('zone_deleted')
     }
     state.counters = amend(

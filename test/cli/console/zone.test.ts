@@ -102,6 +102,6 @@ test('counts movements with and without the server, and switches the direction w
   expect(await client.zones.get({ params: { id: zone.id } })).toMatchObject({ inside: 1 })
 
   await client.zones.delete({ params: { id: zone.id } })
-  await eventually(() => expect(later.door.state.notice).toContain('Zone Hall was deleted.'))
+  await eventually(() => expect(later.door.state.notice).toContain('Zone deleted'))
   expect(later.door.state.movement).toBe(null)
 })
