@@ -126,9 +126,7 @@ export function memoryStore(identity: Identity, sharedList?: SharedList): Engine
         decisions.set(externalRef, { ...decision, ...known })
       }
     },
-    zones: async () => [],
     learnZones: async () => undefined,
-    held: async () => [],
     adjust: async () => undefined,
     undoAdjustment: async () => undefined,
     async dismissRejections() {

@@ -66,7 +66,7 @@ function problemText(problem: Problem, language: AppLanguage): string {
   return say(words.problems[problem.code], {
     pending: 'pending' in problem ? problem.pending : null,
     name: 'name' in problem ? problem.name : null,
-    people: 'people' in problem ? problem.people : null,
+    people: 'references' in problem ? problem.references.length : null,
     scans: 'scans' in problem ? problem.scans : null,
     message: messageOf(problem, language),
     time: 'byMs' in problem ? span(problem.byMs, language) : null,

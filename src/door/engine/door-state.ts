@@ -83,11 +83,8 @@ function problemsOf(
   const found = [...problems.values()]
   const elsewhere = identity ? totalOf(waiting) - (waiting.get(identity.door.projectId) ?? 0) : 0
   if (elsewhere > 0 && !isElsewhereRead) found.push({ code: 'pending_elsewhere', pending: elsewhere })
-  const counts = held.filter(({ projectId }) => projectId === identity?.door.projectId)
-  if (counts.length > 0) {
-    const people = counts.reduce((sum, { adjustment }) => sum - adjustment.delta, 0)
-    found.push({ code: 'counts_held', people, references: counts.map(({ externalRef }) => externalRef) })
-  }
+  const references = held.flatMap((one) => (one.projectId === identity?.door.projectId ? one.externalRef : []))
+  if (references.length > 0) found.push({ code: 'counts_held', references })
   const last = rejections.at(-1)
   if (last) {
     const { rejection = '', isOfAnother = false, scannedAt } = last
@@ -95,12 +92,6 @@ function problemsOf(
   }
   if (Math.abs(clockOffsetMs) > CLOCK_WRONG_MS) found.push({ code: 'clock_wrong', byMs: Math.round(-clockOffsetMs) })
   return found.toSorted((a, b) => GRAVITY.indexOf(a.code) - GRAVITY.indexOf(b.code))
-}
-
-/** Returns the problem that a zone was deleted, or `null` for the zone `null`. */
-export function zoneDeleted({ zones }: StoreSummary, zoneId: string | null): Problem | null {
-  if (zoneId === null) return null
-  return { code: 'zone_deleted', name: zones.find(({ id }) => id === zoneId)?.name ?? '–' }
 }
 
 /**

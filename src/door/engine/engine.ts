@@ -28,10 +28,10 @@ export interface DoorEngine {
    */
   setMovement(movement: DoorMovement | null): Promise<void>
   /**
-   * Counts people who enter (positive) or leave (negative) the zone of this door without a scan, also offline.
+   * Counts a person who enters (1) or leaves (-1) the zone of this door without a scan, also offline.
    * @returns null if there is no zone, or if the count could not be stored
    */
-  adjust(delta: number): Promise<Adjustment | null>
+  adjust(delta: 1 | -1): Promise<Adjustment | null>
   /** Reverses an adjustment, once. Returns false if the reversal could not be stored. */
   undoAdjustment(adjustment: Adjustment): Promise<boolean>
   /**
@@ -228,7 +228,7 @@ export type Problem =
    * Counts out that would make the number inside negative, for example because an entrance is offline. They are sent
    * again until the server accepts them, and the number inside lacks them until then.
    */
-  | { code: 'counts_held'; people: number; references: readonly string[] }
+  | { code: 'counts_held'; references: readonly string[] }
   /**
    * The server rejects these decisions, with the reason for the last one. They stay on the phone until the operator
    * dismisses the problem. `isOfAnother`: the last decision reverses a scan of another door, see ScanFailure.

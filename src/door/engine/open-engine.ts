@@ -1,7 +1,7 @@
 import { createDoorClock } from './clock.ts'
 import { type Connection, createConnection, initialState } from './connection.ts'
 import { createCounter } from './counter.ts'
-import { type Known, markedProblems, markerOf, nothingStored, stateOf, zoneDeleted } from './door-state.ts'
+import { type Known, markedProblems, markerOf, nothingStored, stateOf } from './door-state.ts'
 import type { ClaimFailure, DoorEngine, EngineState, Problem } from './engine.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { createListKeeper, createLookUp, OFFLINE_DISABLED } from './lists.ts'
@@ -70,7 +70,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     },
     onUnsent: () => connection?.retry(),
     onZone: () => quietly(refresh()),
-    onDeleted: (zoneId) => set('zone_deleted', zoneDeleted(stored, zoneId)),
+    onDeleted: (name) => set('zone_deleted', name === null ? null : { code: 'zone_deleted', name }),
   })
   const lists = createListKeeper(context, {
     onLoading(loaded) {

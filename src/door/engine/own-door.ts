@@ -1,6 +1,6 @@
 import type { Door } from '../../core/contract/doors.ts'
 import type { DoorEngine } from './engine.ts'
-import { type EngineContext, movementOf, type Reply } from './server.ts'
+import { type EngineContext, gateFailure, movementOf, type Reply } from './server.ts'
 import type { Identity } from './store/engine-store.ts'
 
 /** The part of an engine that manages the gate, the zone, and the direction of this door. */
@@ -16,8 +16,8 @@ interface OwnDoorOptions {
   onUnsent: () => void
   /** Called when the number inside the zone was read. */
   onZone: () => void
-  /** Called when a zone of this door was deleted, and with `null` when a zone is chosen. */
-  onDeleted: (zoneId: string | null) => void
+  /** Called with the name of a zone of this door that was deleted, and with `null` when a zone is chosen. */
+  onDeleted: (name: string | null) => void
 }
 
 export function createOwnDoor(
@@ -51,14 +51,14 @@ export function createOwnDoor(
   }
 
   async function readZone(zoneId: string, signal: AbortSignal): Promise<void> {
-    const seen = await store().zones()
+    const { zones: seen } = await store().summary()
     const reply = await server.zone(zoneId, signal)
     if (reply.kind === 'answer') {
       await store().learnZones([reply.value], { at: clock.now().toISOString(), areAll: false, seen })
       onZone()
     }
     if (reply.kind !== 'rejection' || reply.status !== 404) return
-    onDeleted(zoneId)
+    onDeleted(seen.find(({ id }) => id === zoneId)?.name ?? '–')
     const now = identity()
     if (now?.door.movement?.zoneId === zoneId) {
       await keep({ token: now.token, door: { ...now.door, movement: undefined } })
@@ -80,8 +80,7 @@ export function createOwnDoor(
     },
     async moveTo(gate) {
       const reply = await server.updateDoor(identity()?.door.id ?? '', { gate })
-      if (reply.kind === 'timeout') return { code: 'no_answer', message: 'No response from the server.' }
-      if (reply.kind === 'rejection') return { code: 'refused', message: reply.message }
+      if (reply.kind !== 'answer') return gateFailure(reply)
       await learn(reply.value)
       return null
     },

@@ -6,7 +6,7 @@ import type { Zone } from '../../core/contract/zones.ts'
 import type { DoorLanguage } from '../../core/rules/redemption/scan-message.ts'
 import { admittedAt } from '../../core/rules/zones/admitted.ts'
 import type { DoorClock } from './clock.ts'
-import type { ClaimFailure, GateCount } from './engine.ts'
+import type { ClaimFailure, GateCount, GateFailure } from './engine.ts'
 import type { EngineEnvironment, EngineSettings } from './environment.ts'
 import type { EngineStore, Identity } from './store/engine-store.ts'
 
@@ -174,6 +174,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
     return fits(answer) ? { kind: 'answer', value: answer as T } : { kind: 'timeout' }
   }
 
+  const isList = ({ items }: Record<string, unknown>) => Array.isArray(items)
   const isZone = ({ inside }: Record<string, unknown>) => typeof inside === 'number'
   const isScan = ({ result, scan }: Record<string, unknown>) => typeof result === 'string' && typeof scan === 'object'
   return {
@@ -181,9 +182,8 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
     claim: (body) =>
       ask({ method: 'POST', path: '/v1/doors/claim', body, timeoutMs: BACKGROUND_MS, fits: ({ token }) => !!token }),
     async self(signal) {
-      const fits = ({ items }: Record<string, unknown>) => Array.isArray(items)
       const timeoutMs = options.settings.probeMs
-      const reply = await ask<{ items: Door[] }>({ path: '/v1/doors?limit=1', signal, timeoutMs, fits })
+      const reply = await ask<{ items: Door[] }>({ path: '/v1/doors?limit=1', signal, timeoutMs, fits: isList })
       // The server is too old for this page, because it does not know doors.
       if (reply.kind === 'rejection' && reply.status === 404) {
         options.onUnderstood(false)
@@ -227,12 +227,11 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
         path: `/v1/scanner/snapshot?${new URLSearchParams(query)}`,
         signal,
         timeoutMs: BACKGROUND_MS,
-        fits: ({ items }) => Array.isArray(items),
+        fits: isList,
       }),
     async gates(projectId, since) {
       const query = new URLSearchParams({ projectId, groupBy: 'gate', from: since.toISOString() })
-      const fits = ({ items }: Record<string, unknown>) => Array.isArray(items)
-      const reply = await ask<ScanStatsByGate>({ path: `/v1/scans/stats?${query}`, fits })
+      const reply = await ask<ScanStatsByGate>({ path: `/v1/scans/stats?${query}`, fits: isList })
       if (reply.kind !== 'answer') return undefined
       return reply.value.items
         .map((figures) => ({ gate: figures.gate, accepted: admittedAt(figures) }))
@@ -253,12 +252,17 @@ export function movementOf({ zoneId, direction = 'in' }: Pick<Door, 'zoneId' | '
   return zoneId === undefined ? undefined : { zoneId, direction }
 }
 
-/** Returns the reason that a claim failed. */
-export function claimFailure(reply: Exclude<Reply<unknown>, { kind: 'answer' }>, isTooOld: boolean): ClaimFailure {
-  if (isTooOld) return { code: 'server_too_old', message: 'The server has an older version than this page.' }
+type FailedReply = Exclude<Reply<unknown>, { kind: 'answer' }>
+
+export function gateFailure(reply: FailedReply): GateFailure {
   if (reply.kind === 'timeout') return { code: 'no_answer', message: 'No response from the server.' }
-  const { status, reason, message } = reply
-  if (status !== 404) return { code: 'refused', message }
+  return { code: 'refused', message: reply.message }
+}
+
+export function claimFailure(reply: FailedReply, isTooOld: boolean): ClaimFailure {
+  if (isTooOld) return { code: 'server_too_old', message: 'The server has an older version than this page.' }
+  if (reply.kind === 'timeout' || reply.status !== 404) return gateFailure(reply)
+  const { reason, message } = reply
   return { code: reason === 'used_up' || reason === 'ended' ? reason : 'unknown_code', message }
 }
 

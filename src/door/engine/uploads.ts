@@ -98,8 +98,9 @@ async function uploadWaiting(options: {
     onProgress()
   }
   // Send held counts again after other entries, but not in `uploadRest`, which delays scans.
-  const held = leave > 0 ? await store.held(projectId) : []
-  for (const entry of held) {
+  if (leave === 0) return { kind: 'done' }
+  const { held } = await store.summary()
+  for (const entry of held.filter((one) => one.projectId === projectId)) {
     const sent = emptyZones.has(entry.adjustment.zoneId) ? undefined : await adjust(entry, entry.adjustment)
     if (sent) return sent
   }
@@ -189,7 +190,7 @@ async function uploadWaiting(options: {
   }
 
   function hold({ externalRef }: JournalEntry): Promise<undefined> {
-    return settle([{ externalRef, recordedAt: null, rejection: 'The number inside is too low.', isHeld: true }])
+    return settle([{ externalRef, recordedAt: null, rejection: 'held', isHeld: true }])
   }
 
   async function settle(results: UploadResult[]): Promise<undefined> {

@@ -132,7 +132,7 @@ export function rowsOfPasses(
  * this, a planner that overestimates the number of IDs would scan all passes.
  */
 export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex.QueryBuilder {
-  // Without `+`, SQLite can end the search of the query at a bound of `passes.id`, which is far behind the end of a chunk.
+  // Without `+`, SQLite can replace the end of the range in `query` by a bound of `passes.id`, and read far beyond it.
   if (!isPostgres(db)) return query.joinRaw('cross join passes').whereRaw(`passes.id = +${id}`)
   // `offset 0` keeps the planner from inlining the subselect.
   return query.joinRaw(`cross join lateral (select * from passes where passes.id = ${id} offset 0) as passes`)

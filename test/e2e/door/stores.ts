@@ -18,7 +18,7 @@ export interface Runner {
   scan(payload: string): Promise<Decision>
   undo(decision: Decision): Promise<Decision>
   setMovement(movement: DoorMovement | null): Promise<void>
-  adjust(delta: number): Promise<Adjustment | null>
+  adjust(delta: 1 | -1): Promise<Adjustment | null>
   undoAdjustment(adjustment: Adjustment): Promise<boolean>
   state(): Promise<EngineState>
   retry(): Promise<void>

@@ -78,7 +78,7 @@ const FUNDS = 500
 const SPENDERS = 1_000
 
 /**
- * Keeps entries of -1 of one pass in flight at two servers, each of which is killed. There are twice as many entries as
+ * Sends entries of -1 of one pass to two servers, and kills both servers repeatedly. There are twice as many entries as
  * the balance covers. A client that lost a response repeats its request at the same server.
  */
 async function spendAmongKills(arena: Arena): Promise<void> {

@@ -108,9 +108,7 @@ export async function settleUpload(tx: Transaction, result: UploadResult): Promi
   await tx.put('journal', [{ ...rest, recordedAt, rejection, isHeld, isOfAnother }])
   if (isHeld) {
     // The number inside no longer contains the count.
-    const { adjustment } = entry
-    if (waits !== undefined)
-      await changeZone(tx, { ...entry, adjustment: { ...adjustment!, delta: -adjustment!.delta } })
+    if (waits !== undefined) await changeZone(tx, entry, -1)
     return
   }
   if (rejection !== undefined) {

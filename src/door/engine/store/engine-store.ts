@@ -89,7 +89,7 @@ export type NamedItem = Omit<Candidate, 'standing'> & Pick<SnapshotItem, 'status
 
 export interface StoreSummary {
   list: (ListHead & { size: number }) | null
-  /** The number of pending entries, by project, with held counts. */
+  /** The number of pending entries, by project, including held counts. */
   waiting: ReadonlyMap<string, number>
   /** The latest decisions, newest first. */
   recent: Decision[]
@@ -148,7 +148,6 @@ export interface EngineStore {
   undo(decision: Decision, entry: JournalEntry): Promise<void>
   decision(externalRef: string): Promise<Decision | undefined>
 
-  zones(): Promise<readonly KnownZone[]>
   /** Stores zones of the server, as `learnZones` in `zone-rows.ts` describes. */
   learnZones(zones: readonly ServerZone[], options: LearnOptions): Promise<void>
   /** Stores a count without a scan. */
@@ -158,8 +157,6 @@ export interface EngineStore {
 
   /** Returns the oldest pending entries of a project, without held counts. */
   waiting(projectId: string, limit: number): Promise<JournalEntry[]>
-  /** Returns the counts of a project that are not sent yet because they are held, oldest first. */
-  held(projectId: string): Promise<HeldCount[]>
   settleUploads(results: readonly UploadResult[]): Promise<void>
   dismissRejections(): Promise<void>
 

@@ -27,7 +27,7 @@ import {
   type UploadResult,
 } from './engine-store.ts'
 import { factsOf, matching } from './list-facts.ts'
-import { changeZone, heldCounts, isHeld, learnZones, ZONE_TABLES, zonesOf } from './zone-rows.ts'
+import { changeZone, isHeld, learnZones, ZONE_TABLES, zonesOf } from './zone-rows.ts'
 
 /** The number of entries to read at a time: a list of 100,000 would exceed the memory of a phone. */
 const NAMES_AT_ONCE = 2_000
@@ -141,10 +141,6 @@ export class TableStore implements EngineStore {
     return this.#db.read(['decisions'], async (tx) => (await decisionOf(tx, externalRef))?.decision)
   }
 
-  zones() {
-    return this.#db.read(['meta'], zonesOf)
-  }
-
   learnZones(...[zones, options]: Parameters<EngineStore['learnZones']>) {
     return this.#db.write(ZONE_TABLES, (tx) => learnZones(tx, zones, options), RELAXED)
   }
@@ -170,12 +166,6 @@ export class TableStore implements EngineStore {
 
   waiting(projectId: string, limit: number): Promise<JournalEntry[]> {
     return this.#db.read(['journal'], (tx) => tx.find('journal', 'waits', projectId, limit))
-  }
-
-  held(projectId: string) {
-    return this.#db.read(['journal'], async (tx) =>
-      (await heldCounts(tx)).filter((entry) => entry.projectId === projectId),
-    )
   }
 
   settleUploads(results: readonly UploadResult[]) {

@@ -9,12 +9,8 @@ export async function zonesOf(tx: Transaction): Promise<readonly KnownZone[]> {
   return ((await tx.get('meta', 'zones'))?.value as KnownZone[] | undefined) ?? []
 }
 
-export function isHeld(entry: JournalEntry): entry is HeldCount {
+export function isHeld<Entry extends JournalEntry>(entry: Entry): entry is Entry & HeldCount {
   return entry.isHeld === true
-}
-
-export async function heldCounts(tx: Transaction): Promise<HeldCount[]> {
-  return (await tx.find('journal', 'rejection')).filter(isHeld)
 }
 
 /**
@@ -47,17 +43,17 @@ export async function learnZones(
   await tx.put('meta', [{ name: 'zones', value: [...others, ...learned] }])
   const isOver = (entry: JournalEntry) =>
     learned.some((zone) => entry.adjustment?.zoneId === zone.id && changeAtDoor(entry, zone) === 0)
-  const held: (JournalEntry & { seq?: number })[] = await heldCounts(tx)
+  const held = (await tx.find('journal', 'rejection')).filter(isHeld)
   await tx.remove(
     'journal',
     [...pending, ...held].filter(isOver).map(({ seq }) => seq!),
   )
 }
 
-/** Adds a change of this door that the server does not have to the number inside its zone. */
-export async function changeZone(tx: Transaction, entry: JournalEntry): Promise<void> {
+/** Adds a change of this door that the server does not have to the number inside its zone (1), or removes it (-1). */
+export async function changeZone(tx: Transaction, entry: JournalEntry, sign: 1 | -1 = 1): Promise<void> {
   if (!entry.movement && !entry.adjustment) return
   const zones = await zonesOf(tx)
-  const changed = zones.map((zone) => ({ ...zone, inside: zone.inside + changeAtDoor(entry, zone) }))
+  const changed = zones.map((zone) => ({ ...zone, inside: zone.inside + sign * changeAtDoor(entry, zone) }))
   await tx.put('meta', [{ name: 'zones', value: changed }])
 }
