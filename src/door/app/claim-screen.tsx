@@ -46,7 +46,9 @@ export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
       <form class="foot" onSubmit={claim}>
         <Problems />
         <div role="alert">
-          {failure && <p class="problem">{say(words.claim.failures[failure.code], { message: failure.message })}</p>}
+          {failure && (
+            <p class="problem">{say(words.claim.failures[failure.code], { message: failure.message ?? null })}</p>
+          )}
         </div>
         {opened === null && (
           <label>

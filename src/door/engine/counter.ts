@@ -3,11 +3,11 @@ import type { ScannerOptions } from './scanner.ts'
 import type { EngineContext } from './server.ts'
 import { undoRefOf } from './store/decision-rows.ts'
 import { type JournalEntry, StorageFullError } from './store/engine-store.ts'
+import { UNDO_REASON } from './uploads.ts'
 
 export type Counter = Pick<DoorEngine, 'adjust' | 'undoAdjustment'>
 
 const REASON = 'Counted at the door'
-const UNDO_REASON = 'Undone at the door'
 
 /**
  * Creates the part of an engine that counts people without a scan. Counts are stored first, and uploaded like scans.
@@ -29,7 +29,7 @@ export function createCounter(
     return true
   }
 
-  function entryOf({ externalRef, zoneId, delta }: Adjustment, reason: string): JournalEntry {
+  function entryOf({ externalRef, ...counted }: Adjustment, reason: string): JournalEntry {
     const { projectId } = identity()!.door
     return {
       kind: 'counted',
@@ -39,7 +39,7 @@ export function createCounter(
       scannedAt: clock.now().toISOString(),
       scanContextKey: null,
       recordedAt: undefined,
-      adjustment: { zoneId, delta, reason },
+      adjustment: { ...counted, reason },
     }
   }
 
@@ -52,9 +52,8 @@ export function createCounter(
     },
     async undoAdjustment(adjustment) {
       if (!identity()) return false
-      const { externalRef, zoneId, delta } = adjustment
-      const opposite = { externalRef: undoRefOf(adjustment), zoneId, delta: -delta }
-      return keep(() => store().undoAdjustment(entryOf(opposite, UNDO_REASON), externalRef))
+      const opposite = { ...adjustment, externalRef: undoRefOf(adjustment), delta: -adjustment.delta }
+      return keep(() => store().undoAdjustment(entryOf(opposite, UNDO_REASON), adjustment.externalRef))
     },
   }
 }

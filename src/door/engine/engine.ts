@@ -125,17 +125,15 @@ export type ScanFailure =
   | 'of_another'
   | 'failed'
 
-/** `message` is from the server, in English. */
 export interface ClaimFailure {
   /** The reason. For an invitation, it is `used_up`, `ended`, or `unknown_code`. */
   code: 'used_up' | 'ended' | 'unknown_code' | 'no_answer' | 'refused' | 'storage_full' | 'server_too_old'
-  message: string
+  /** The reason of the server for `refused`, in English. */
+  message?: string
 }
 
-/** `message` is from the server, in English. */
-export interface GateFailure {
+export interface GateFailure extends Pick<ClaimFailure, 'message'> {
   code: 'no_answer' | 'refused'
-  message: string
 }
 
 /** The state of a door for its page. Each change creates a new object. */

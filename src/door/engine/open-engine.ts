@@ -245,8 +245,8 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       await store.setIdentity(identity)
     } catch (error) {
       if (!(error instanceof StorageFullError)) throw error
-      set('storage_full', { code: 'storage_full' })
-      return { code: 'storage_full', message: error.message }
+      reportError(error)
+      return { code: 'storage_full' }
     }
     unstored = undefined
     known.identity = identity

@@ -25,6 +25,7 @@ export function createOwnDoor(
   { keep, onUnsent, onZone, onDeleted }: OwnDoorOptions,
 ): OwnDoor {
   const { storesMovement } = environment.settings
+  const ownZone = () => identity()?.door.movement?.zoneId
 
   /** Stores the server's properties of this door. */
   async function learn(door: Door): Promise<void> {
@@ -50,32 +51,31 @@ export function createOwnDoor(
     return reply
   }
 
-  async function readZone(zoneId: string, signal: AbortSignal): Promise<void> {
+  async function readZone(zoneId: string | undefined, signal: AbortSignal): Promise<void> {
+    if (zoneId === undefined) return
     const { zones: seen } = await store().summary()
     const reply = await server.zone(zoneId, signal)
     if (reply.kind === 'answer') {
-      await store().learnZones([reply.value], { at: clock.now().toISOString(), areAll: false, seen })
+      await store().learnZones([reply.value], { at: clock.now().toISOString(), seen })
       onZone()
     }
     if (reply.kind !== 'rejection' || reply.status !== 404) return
     onDeleted(seen.find(({ id }) => id === zoneId)?.name ?? '–')
     const now = identity()
-    if (now?.door.movement?.zoneId === zoneId) {
-      await keep({ token: now.token, door: { ...now.door, movement: undefined } })
-    }
+    if (now && ownZone() === zoneId) await keep({ token: now.token, door: { ...now.door, movement: undefined } })
   }
 
   return {
     async sync(signal) {
-      const before = identity()?.door.movement?.zoneId
+      const before = ownZone()
       const sent = await sendMovement(signal)
       if (sent?.kind === 'timeout') return sent
       const reply = await server.self(signal)
       if (reply.kind !== 'answer') return reply
       if (reply.value) await learn(reply.value)
       // Read the previous zone too, because the server ends the zone of a door when it deletes the zone.
-      const zoneIds = new Set([before, identity()?.door.movement?.zoneId])
-      for (const zoneId of zoneIds) if (zoneId !== undefined) await readZone(zoneId, signal)
+      if (before !== ownZone()) await readZone(before, signal)
+      await readZone(ownZone(), signal)
       return reply
     },
     async moveTo(gate) {

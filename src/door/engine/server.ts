@@ -255,15 +255,15 @@ export function movementOf({ zoneId, direction = 'in' }: Pick<Door, 'zoneId' | '
 type FailedReply = Exclude<Reply<unknown>, { kind: 'answer' }>
 
 export function gateFailure(reply: FailedReply): GateFailure {
-  if (reply.kind === 'timeout') return { code: 'no_answer', message: 'No response from the server.' }
+  if (reply.kind === 'timeout') return { code: 'no_answer' }
   return { code: 'refused', message: reply.message }
 }
 
 export function claimFailure(reply: FailedReply, isTooOld: boolean): ClaimFailure {
-  if (isTooOld) return { code: 'server_too_old', message: 'The server has an older version than this page.' }
+  if (isTooOld) return { code: 'server_too_old' }
   if (reply.kind === 'timeout' || reply.status !== 404) return gateFailure(reply)
-  const { reason, message } = reply
-  return { code: reason === 'used_up' || reason === 'ended' ? reason : 'unknown_code', message }
+  const { reason } = reply
+  return { code: reason === 'used_up' || reason === 'ended' ? reason : 'unknown_code' }
 }
 
 /**

@@ -23,7 +23,7 @@ const ACTED = '+acted'
  * scan.
  */
 const REST_MS = 500
-const UNDO_REASON = 'Undone at the door'
+export const UNDO_REASON = 'Undone at the door'
 
 /** Uploads the pending entries of this door's project, one tab at a time. */
 export interface Uploads {
@@ -100,8 +100,9 @@ async function uploadWaiting(options: {
   // Send held counts again after other entries, but not in `uploadRest`, which delays scans.
   if (leave === 0) return { kind: 'done' }
   const { held } = await store.summary()
-  for (const entry of held.filter((one) => one.projectId === projectId)) {
-    const sent = emptyZones.has(entry.adjustment.zoneId) ? undefined : await adjust(entry, entry.adjustment)
+  for (const entry of held) {
+    if (entry.projectId !== projectId || emptyZones.has(entry.adjustment.zoneId)) continue
+    const sent = await adjust(entry, entry.adjustment)
     if (sent) return sent
   }
   return { kind: 'done' }
@@ -155,7 +156,7 @@ async function uploadWaiting(options: {
   async function reverse(entry: JournalEntry): Promise<UploadEnd | undefined> {
     const { externalRef, undoes } = entry
     const scanId = undoes!.scanId ?? (await store.decision(undoes!.externalRef))?.scanId
-    if (!scanId) return discard(entry, 'The scan that was undone never reached the server.')
+    if (!scanId) return discard(entry, 'The undone scan never reached the server.')
     const { deviceId, context } = station
     const body = { reason: UNDO_REASON, externalRef, context, ...(deviceId !== undefined && { deviceId }) }
     const reply = await server.reverse(scanId, body, signal)
@@ -185,7 +186,7 @@ async function uploadWaiting(options: {
       return hold(entry)
     }
     await settle([{ externalRef, recordedAt: now().toISOString() }])
-    await store.learnZones([reply.value], { at: now().toISOString(), areAll: false })
+    await store.learnZones([reply.value], { at: now().toISOString() })
     return undefined
   }
 

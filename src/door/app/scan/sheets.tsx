@@ -72,7 +72,9 @@ export function GateSheet({ gate, onDone, onClose }: { gate: string; onDone(): v
   return (
     <Sheet title={words.changeGate} closeLabel={words.close} onClose={onClose}>
       <div role="alert">
-        {failure && <p class="problem">{say(words.claim.failures[failure.code], { message: failure.message })}</p>}
+        {failure && (
+          <p class="problem">{say(words.claim.failures[failure.code], { message: failure.message ?? null })}</p>
+        )}
       </div>
       <form onSubmit={save}>
         <label>

@@ -49,7 +49,7 @@ export async function record(
   if (await decisionOf(tx, externalRef)) return
   if (entry) await tx.put('journal', [entry])
   if (entry?.waits !== undefined) await changeZone(tx, entry)
-  else if (zone) await learnZones(tx, [zone], { at: readAt, areAll: false })
+  else if (zone) await learnZones(tx, [zone], { at: readAt })
   const { movement } = entry ?? {}
   await tx.put('decisions', [{ externalRef, decision, ...(movement && { movement }) }])
   await count(tx, countsOf(decision))

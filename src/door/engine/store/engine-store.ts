@@ -22,7 +22,7 @@ export type ServerZone = Pick<Zone, 'id' | 'name' | 'inside' | 'capacity'> & Par
 /** See `learnZones` in `zone-rows.ts`. */
 export interface LearnOptions {
   at: string
-  areAll: boolean
+  areAll?: boolean
   seen?: readonly KnownZone[]
 }
 

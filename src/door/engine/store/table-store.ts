@@ -178,7 +178,7 @@ export class TableStore implements EngineStore {
   dismissRejections() {
     return this.#db.write(['journal'], async (tx) => {
       const rejected = await tx.find('journal', 'rejection')
-      await removeSeqs(
+      return removeSeqs(
         tx,
         'journal',
         rejected.filter((entry) => !isHeld(entry)),

@@ -18,7 +18,7 @@ export function isHeld<Entry extends JournalEntry>(entry: Entry): entry is Entry
  * inside, except for held counts. Removes adjustments from before a reset, because the server would count them after
  * the reset.
  * @param options.at the time of the response
- * @param options.areAll whether other zones no longer exist
+ * @param options.areAll whether other zones no longer exist (default: false)
  * @param options.seen the zones before the request. If a number inside arrived during the request, for example with a
  * scan, it is kept, because the number of this response can be older
  */
@@ -28,8 +28,8 @@ export async function learnZones(
   { at, areAll, seen }: LearnOptions,
 ): Promise<void> {
   const known = await zonesOf(tx)
-  if (areAll && known.length + zones.length === 0) return
-  const pending = (await tx.find('journal', 'waits')).filter(({ movement, adjustment }) => movement ?? adjustment)
+  if (known.length + zones.length === 0) return
+  const pending = await tx.find('journal', 'waits')
   const learned = zones.map((zone): KnownZone => {
     const before = known.find(({ id }) => id === zone.id)
     const { id, name, capacity, whenFull, resetAt } = { whenFull: 'warn' as const, resetAt: null, ...before, ...zone }
