@@ -6,7 +6,7 @@ import { dryRunParam, pageQuery } from './schemas/list-parameters.ts'
 import { PassFilter } from './schemas/pass-filter.ts'
 import { Platform, REQUESTS_PER_SECOND } from './schemas/platform.ts'
 
-/** SCHEDULED before sendAt, PENDING while its notifications are created, then DISPATCHED. */
+/** The status of a broadcast: SCHEDULED before sendAt, PENDING while its notifications are created, then DISPATCHED. */
 export const BroadcastStatus = z.enum(['SCHEDULED', 'PENDING', 'DISPATCHED'])
 export type BroadcastStatus = z.output<typeof BroadcastStatus>
 

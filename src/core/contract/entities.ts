@@ -89,7 +89,7 @@ const exported: [string, z.ZodType][] = modules
 
 const nameOf = new Map(exported.map(([name, schema]) => [schema, name]))
 
-/** The pages of lists, such as PassPage. */
+/** The schemas of list pages by their name, such as PassPage. */
 const pages = Object.values(contract)
   .flatMap((routes): Route[] => Object.values(routes))
   .flatMap(({ responses: { 200: page } }): [string, z.ZodType][] => {
@@ -106,7 +106,7 @@ export const eventBodies = new Map<EventType, z.ZodType>(
   ]),
 )
 
-/** The events, such as PassIssuedEvent for pass.issued. */
+/** The event bodies by their name, such as PassIssuedEvent for pass.issued. */
 const events = Object.fromEntries([...eventBodies].map(([type, body]) => [`${toPascalCase(type)}Event`, body]))
 
 function toPascalCase(type: string): string {

@@ -13,8 +13,8 @@ const JoinSlug = z
   .describe('The last part of the address of the page. Unique on the server.')
 
 /**
- * The maximum length of the source of a visit, in UTF-16 code units. The source becomes part of the name of a figure,
- * which has a maximum length in UTF-8.
+ * The maximum length of the source of a visit, in UTF-16 code units. The visits of a source have a counter, whose name
+ * contains the source and has a maximum length in UTF-8 bytes.
  */
 export const MAX_SOURCE = 64
 
@@ -34,7 +34,7 @@ export const JoinField = z.strictObject({
 /** A field of the form of a join page. */
 export type JoinField = z.output<typeof JoinField>
 
-/** The consent that visitors give. Each pass stores its version. */
+/** The consent that visitors give. A pass stores the version of the text to which its visitor consented. */
 export const JoinConsent = z.strictObject({
   text: translatable(text(1, 5000)).describe('The text next to the checkbox.'),
   version: text(1, 64).describe('The version of the text. If a visitor ticks the box, the pass stores this version.'),

@@ -5,13 +5,13 @@ import { translatable } from './schemas/language-tags.ts'
 import { pageQuery } from './schemas/list-parameters.ts'
 import { byPlatform, Platform } from './schemas/platform.ts'
 
-/** The delivery state of one platform. SKIPPED if the platform was not targeted, or has no wallet with the pass. */
+/** The delivery state of one platform. SKIPPED if the platform was not targeted, or if no wallet on it has the pass. */
 export const DeliveryState = z.enum(['PENDING', 'SENT', 'FAILED', 'SKIPPED'])
 export type DeliveryState = z.output<typeof DeliveryState>
 
 /**
- * SCHEDULED before sendAt, and PENDING during delivery. After that, PARTIAL if one platform accepted the notification
- * and another failed, and SKIPPED if the pass was in no wallet of a targeted platform.
+ * The status: SCHEDULED before sendAt, and PENDING during delivery. After that, PARTIAL if one platform accepted the
+ * notification and another failed, and SKIPPED if the pass was in no wallet of a targeted platform.
  */
 export const NotificationStatus = z.enum(['SCHEDULED', 'PENDING', 'SENT', 'PARTIAL', 'FAILED', 'SKIPPED'])
 export type NotificationStatus = z.output<typeof NotificationStatus>

@@ -49,7 +49,7 @@ const Variables = z
 
 const HostedLink = z.url().nullable()
 
-/** The visit of a join page that created a pass. */
+/** The visit to a join page in which a visitor created the pass. */
 export const PassJoin = z.strictObject({
   slug: z.string().describe('The slug of the page when it created the pass.'),
   source: z.string().nullable().describe('The source of the visit, which is ?source= in the address of the page.'),
@@ -113,7 +113,7 @@ export type PassCreate = z.output<typeof PassCreate>
 /** Each item of a batch is parsed separately as a PassCreate, so that an invalid item does not affect the others. */
 const BatchItem = z.unknown().meta({ itemSchema: 'PassCreate' }) as z.ZodType<unknown, z.input<typeof PassCreate>>
 
-/** A pass that another provider issued, without its template, which the request names once. */
+/** A pass that another provider issued. It has no templateId, because the request names one template for all passes. */
 export const PassImport = PassCreate.omit({ templateId: true }).extend(importedFields).superRefine(checkImport)
 export type PassImport = z.output<typeof PassImport>
 

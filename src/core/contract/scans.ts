@@ -25,7 +25,7 @@ const figures = {
   lastScanAt: UtcTimestamp.nullable(),
 }
 
-/** Figures of the ledger. */
+/** Figures of the scan ledger. */
 export const ScanStats = z.strictObject(figures)
 export type ScanStats = z.output<typeof ScanStats>
 
@@ -63,7 +63,7 @@ export const ScanStatsByGate = z.strictObject({
     .describe('Gates with the most scans first.'),
 })
 export type ScanStatsByGate = z.output<typeof ScanStatsByGate>
-/** Attempts over time, in buckets of `by`. */
+/** The numbers of scan attempts over time. The parameter `by` sets the length of a bucket. */
 export const ScanStatsByTime = z.strictObject({
   items: z
     .array(
@@ -111,7 +111,7 @@ export const ScanReversal = z.strictObject({
 })
 export type ScanReversal = z.output<typeof ScanReversal>
 
-/** One check of a policy, in order. The first failed check decides. */
+/** One check of a redemption policy. Checks run in order, and the first failed check decides. */
 export const RedemptionCheck = z.strictObject({
   check: z.enum(redemptionChecks),
   outcome: z.enum(['passed', 'failed', 'not_applicable']),
@@ -133,7 +133,7 @@ export const RedemptionExplanation = z.strictObject({
 })
 export type RedemptionExplanation = z.output<typeof RedemptionExplanation>
 
-/** The policy and the range of a replay. */
+/** The request body that evaluates the recorded scans of a period again, under another policy. */
 export const PolicyReplay = z
   .strictObject({
     projectId: Uuid,

@@ -8,7 +8,7 @@ import { PassFilter } from './schemas/pass-filter.ts'
 export const UpgradeStatus = z.enum(['PENDING', 'DONE', 'CANCELLED'])
 export type UpgradeStatus = z.output<typeof UpgradeStatus>
 
-/** The maximum number of failures in an upgrade. */
+/** The maximum number of failures that an upgrade lists. Further failures are only counted. */
 export const MAX_FAILURES = 100
 
 /** The request body that creates an upgrade. */

@@ -96,7 +96,7 @@ export const DeviceLog = z.strictObject({
 })
 export type DeviceLog = z.output<typeof DeviceLog>
 
-/** The objective: the share of reachable phones that hold the latest version within a time. */
+/** The freshness objective: the share of reachable phones that must have the latest version within a time. */
 export const FRESHNESS = { objective: 0.999, withinSeconds: 300 }
 
 /** The maximum number of devices per nudge. One transaction writes all of them, and other writers wait for it. */

@@ -33,7 +33,7 @@ export const BalanceDefinition = z.strictObject({
   min: Amount.default(0),
   /** If omitted, 1,000,000,000,000. */
   max: Amount.optional(),
-  /** The amount that a door without a connection can debit from a pass before its scans are uploaded. */
+  /** The amount that an offline door can debit from a pass, in total until the door uploads its scans. */
   offlineAllowance: z.int().min(0).max(MAX_AMOUNT).default(0),
 })
 export type BalanceDefinition = z.output<typeof BalanceDefinition>
@@ -44,7 +44,7 @@ export const Balances = withoutProto(z.record(BalanceName, BalanceDefinition)).r
   `Must have at most ${MAX_BALANCES} balances`,
 )
 
-/** A change of a balance by each accepted scan that debits a use. */
+/** The change of a balance when a scan is accepted and debits a use. */
 export const BalanceRule = z.strictObject({
   balance: BalanceName,
   delta: BalanceDelta,
@@ -52,5 +52,5 @@ export const BalanceRule = z.strictObject({
 })
 export type BalanceRule = z.output<typeof BalanceRule>
 
-/** The changes of balances by scans. */
+/** The changes of balances when a scan is accepted and debits a use. */
 export const BalanceRules = z.array(BalanceRule).max(MAX_BALANCES)

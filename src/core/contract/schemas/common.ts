@@ -32,7 +32,7 @@ export function route<
   return { method, path, ...params, ...definition } as R & { method: M; path: P } & ParametersOf<P>
 }
 
-/** Returns the noun of a path segment, such as "template version" for template-versions. */
+/** Returns the singular of a path segment, such as "template version" for template-versions. */
 function singular(resources: string): string {
   const noun = resources.endsWith('ies') ? `${resources.slice(0, -3)}y` : resources.replace(/(?<=ss)es$|s$/, '')
   return noun.replaceAll('-', ' ')
@@ -102,7 +102,7 @@ export const Count = z.int().min(0)
 /** An integer of at least 1. */
 export const PositiveInt = z.int().min(1)
 
-/** The page schemas by their item, because /openapi.json names each schema once. */
+/** The page schema of each item schema. Cached, because /openapi.json names each schema once. */
 const pages = new WeakMap<z.ZodType, z.ZodType>()
 
 /** Returns the schema of a list page. */
@@ -123,7 +123,7 @@ function createPage<T extends z.ZodType>(item: T) {
   })
 }
 
-/** One page of a list, with the total number of items. */
+/** One page of a list, with the total number of items on all pages. */
 export interface Page<T> {
   items: T[]
   total: number

@@ -74,16 +74,16 @@ const ImageSource = z.union([Uuid, z.string().regex(/^\{\{[^{}]{1,128}\}\}$/)], 
 
 const MAX_STATES = 100
 
-/** One of several values. The key of the value is the text of `by` with its placeholders replaced. */
+/** Returns the schema of a value that depends on the state of a pass: the text of `by` with its placeholders filled. */
 const choiceOf = <Value extends z.ZodType>(value: Value) =>
   z.strictObject({
     by: text(1, 255),
-    /** The values by text. The key can be empty. */
+    /** The values by state, which can be the empty text. */
     map: withoutProto(z.record(text(0, 255), value)).refine(
       (map) => Object.keys(map).length <= MAX_STATES,
       `Must have at most ${MAX_STATES} states`,
     ),
-    /** The value for any other text. If omitted, a pass with another text has no value. */
+    /** The value for any other state. If omitted, a pass in another state has no value. */
     else: value.optional(),
   })
 
@@ -93,7 +93,7 @@ export const ImageChoice = z.union([ImageSource, choiceOf(ImageSource)], {
 })
 export type ImageChoice = z.output<typeof ImageChoice>
 
-/** The keys that distinguish a choice from a record of languages. */
+/** The property names of a choice. A record of languages cannot have these names. */
 const keysOfChoice = choiceOf(ImageSource).keyof().options as readonly string[]
 
 /** An image: the same in each language, or one per language. */
@@ -274,7 +274,7 @@ export const Definition = z.strictObject({
   /** If omitted, texts are in one language, which counts as English. */
   languages: Languages.optional(),
   design: Design,
-  /** The zone of dates without a time: a relevantDate is the start of its day, an expiresAt the end. Default: UTC. */
+  /** The zone of dates without a time: relevantDate is the start of the day, and expiresAt its end. Default: UTC. */
   timeZone: Timezone.optional(),
   nfc: Nfc.optional(),
   apple: AppleOverrides.optional(),

@@ -9,10 +9,10 @@ import { Timestamp } from './common.ts'
 
 const MAX_OFFSET = Number.MAX_SAFE_INTEGER
 
-/** The digits of a number up to 9007199254740991. Another check rejects larger numbers with 16 digits. */
+/** The pattern of a number up to 9007199254740991. It accepts any 16 digits: a later check rejects larger numbers. */
 const DIGITS = '\\d{1,16}'
 
-/** Returns the schema of an integer parameter. Clients can pass a number. */
+/** Returns the schema of an integer parameter. It accepts text from a query, and a number from the client library. */
 export function integerParam(minimum: number, maximum: number) {
   return (
     z
@@ -28,7 +28,7 @@ export function integerParam(minimum: number, maximum: number) {
           error: 'Must be a whole number',
         },
       )
-      // Stop at an unsafe integer, because it would be reported a second time as out of bounds.
+      // Stop at an unsafe integer, which would otherwise be reported a second time as out of bounds.
       .pipe(z.int({ abort: true }).min(minimum).max(maximum))
       .meta({ describedAs: { type: 'integer', minimum, maximum } })
   )
@@ -97,7 +97,7 @@ export const booleanParam = z
   })
   .meta({ describedAs: { type: 'boolean' } })
 
-/** Whether to only compute the result of a request. */
+/** Whether a request is a dry run, which returns the result but stores and sends nothing. */
 export const dryRunParam = booleanParam.default(false).meta({
   description: 'Whether to return the result without storing or sending anything.',
   example: true,
@@ -115,7 +115,7 @@ export const numericFilter = z
 
 /**
  * Returns the parameters of a time window. Each bound has two names. Both bounds are inclusive.
- * @param items the items with their time, such as "passes created"
+ * @param items a phrase for the items and the time that the window applies to, such as "passes created"
  */
 export function windowParams<const N extends WindowNames>(names: N, items: string) {
   const [from, to, since, until] = names

@@ -25,13 +25,13 @@ export const PassFilter = z
     if ('value' in parsed) return
     for (const { path, message } of parsed.issues) {
       const [name, ...place] = path as [Name, ...(string | number)[]]
-      // Name a single value without an index, as the list does.
+      // For a single value, leave out the index from the path, as GET /v1/passes does.
       context.addIssue({ code: 'custom', path: [name, ...(Array.isArray(filter[name]) ? place : [])], message })
     }
   })
 export type PassFilter = z.output<typeof PassFilter>
 
-/** Returns the conditions of a valid filter. Requests and records contain the filter as it was given. */
+/** Parses a valid filter into query conditions. Requests and stored records contain the unparsed filter. */
 export function parsePassFilter(filter: PassFilter) {
   return foldWindow(Parsed.parse(filter), createdWindow, 'created')
 }

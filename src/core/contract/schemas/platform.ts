@@ -14,8 +14,8 @@ export function byPlatform<T>(of: (platform: Platform) => T): Record<Platform, T
 }
 
 /**
- * A platform to which the server sends the texts of notifications. Apple Wallet shows them with the updated pass
- * instead.
+ * A platform to which the server sends notifications as messages. For Apple Wallet, the text is a part of the updated
+ * pass instead.
  */
 export type MessagedPlatform = Exclude<Platform, 'apple'>
 /** Every messaged platform. */
@@ -30,7 +30,7 @@ export const CAPPED_PLATFORM = 'google' as const satisfies Platform
  */
 export const REQUESTS_PER_SECOND = 18
 
-/** Returns the seconds to send the requests of one identity, if no other requests wait. */
+/** Returns the time, in seconds, in which one identity sends this number of requests if no others wait. */
 export function secondsAtPace(requests: number): number {
   return Math.ceil(requests / REQUESTS_PER_SECOND)
 }
@@ -45,7 +45,7 @@ interface PlatformFacts {
   /** The name of the wallet in the languages that translate it, by language tag. */
   walletIn?: Record<string, string>
   phone: Phone
-  /** The service that the server calls, as metrics and logs name it. */
+  /** The name, in metrics and logs, of the service that the server calls. */
   provider: string
   /** The error of a pass whose identity cannot sign. */
   signingError: ErrorCode
