@@ -1,4 +1,4 @@
-/** One barcode format: its names elsewhere, and the rules for its messages. */
+/** A barcode format: its names in wallets, browsers, and libraries, and the rules for its messages. */
 interface FormatFacts {
   apple: string
   google: string
@@ -12,23 +12,23 @@ interface FormatFacts {
   isLinear: boolean
   /** The number of light modules required around a code, or at the sides of a linear code. */
   quietZone: number
-  /** Whether the default message, `pass.scanCode`, does not fit, because it has letters. */
+  /** Whether a design must set a message, because the default, `pass.scanCode`, has letters. */
   needsMessage: boolean
-  /** The format that shows the same message in wallets that do not support this format, such as those of iOS 26. */
+  /** The format in which wallets without support for this format, such as those of iOS 26, show the same message. */
   fallback?: 'qr'
   /** The characters that the format does not support, and a phrase with the supported characters. */
   foreign?: { of: RegExp; supports: string }
   /** The capacities of the largest symbol. The first entry whose pattern matches the whole message applies. */
   capacities: readonly Capacity[]
-  /** Returns why the format does not support a message, as a phrase that completes "It". */
+  /** Returns why the format does not support a message, as a phrase to follow "It", such as "has 12 digits, and …". */
   findProblem?: (message: string) => string | undefined
-  /** A further requirement of Google, and a phrase with what it needs. */
+  /** A check that only Google Wallet applies to a message, and a phrase that describes the messages that pass it. */
   googleNeeds?: { fits: (message: string) => boolean; what: string }
-  /** Returns the other messages that some scanners send as this payload. */
+  /** Returns the messages of barcodes that some scanners send as this payload. They can include the payload itself. */
   messagesOf?: (payload: string) => string[]
-  /** The drawn text of a message. */
+  /** Returns the text to draw for a message. Without this function, the text is the message. */
   toDrawn?: (message: string) => string
-  /** A valid message. Without one, any text is valid. */
+  /** A sample of a valid message. Omitted if any text is valid. */
   sample?: string
 }
 
@@ -136,7 +136,7 @@ const formats = {
     foreign: ONLY_DIGITS,
     capacities: [{ of: ANY, what: 'digits', max: 13 }],
     findProblem: findGtinProblem,
-    // Add the 0 that many scanners omit: an EAN-13 that starts with 0 has the same bars as a UPC-A.
+    // Add the leading 0, which many scanners omit: an EAN-13 that starts with 0 has the same bars as a UPC-A.
     messagesOf: (payload) => (/^[0-9]{12}$/.test(payload) ? [`0${payload}`] : []),
     sample: '4006381333931',
   },
@@ -155,8 +155,8 @@ const formats = {
     fallback: 'qr',
     foreign: { of: /[^0-9A-Z $%+./-]/u, supports: 'digits, capital letters, spaces, and - . $ / + % only' },
     capacities: [{ of: ANY, what: 'characters', max: 88 }],
-    // Undo changes of scanners: as keyboards, they can send the start and stop sign, and small letters, which Code 39
-    // does not have.
+    // Undo changes of scanners that act as keyboards: they can add the start and stop sign, and send capitals as small
+    // letters. Code 39 has no small letters.
     messagesOf: (payload) => [payload.replace(/^\*(.+)\*$/, '$1').toUpperCase()],
     sample: 'SAMPLE-1',
   },
@@ -213,7 +213,7 @@ export const barcodeFormats: { readonly [Format in BarcodeFormat]: FormatFacts &
 
 export const barcodeFormatNames = Object.keys(barcodeFormats) as [BarcodeFormat, ...BarcodeFormat[]]
 
-/** Returns the format with a name in a wallet. */
+/** Returns the format that has this name in the wallet. */
 export function barcodeFormatOf(wallet: 'apple' | 'google', name: string | undefined): BarcodeFormat | undefined {
   return barcodeFormatNames.find((format) => barcodeFormats[format][wallet] === name)
 }
@@ -229,14 +229,14 @@ export function foreignCharacter(format: BarcodeFormat, message: string): string
 }
 
 /**
- * Returns why no phone can draw the message in the format, as a phrase that completes "It". Returns `undefined` if a
- * phone can draw it, and for an empty message, because such a pass has no barcode.
+ * Returns why no phone can draw the message in the format, as a phrase to follow "It". Returns `undefined` if a phone
+ * can draw it, and for an empty message, because such a pass has no barcode.
  */
 export function findUndrawable(format: BarcodeFormat, message: string): string | undefined {
   return message === '' ? undefined : (findUnfitting(format, message) ?? barcodeFormats[format].findProblem?.(message))
 }
 
-/** Returns why a message in the format cannot contain the text, as a phrase that completes "It". */
+/** Returns why a message in the format cannot contain the text, as a phrase to follow "It"; `undefined` if it can. */
 export function findUnfitting(format: BarcodeFormat, text: string): string | undefined {
   const { foreign, capacities }: FormatFacts = barcodeFormats[format]
   const character = foreignCharacter(format, text)
@@ -264,13 +264,13 @@ export function drawnAs(format: BarcodeFormat, message: string): { bcid: string;
   return { bcid: bwip, text: toDrawn?.(message) ?? message, ...(isLinear && { paddingwidth: quietZone }) }
 }
 
-/** A barcode message that a scanner can read as a different payload, and the format of such a barcode. */
+/** A barcode whose message differs from the payload that a scanner reads from it. */
 export interface BarcodeReading {
   format: BarcodeFormat
   message: string
 }
 
-/** Returns the messages that scanners can read as the payload, except the payload itself. */
+/** Returns the barcodes that scanners can read as the payload, except those whose message is the payload. */
 export function otherReadings(payload: string): BarcodeReading[] {
   return barcodeFormatNames.flatMap((format) => {
     const { messagesOf }: FormatFacts = barcodeFormats[format]
@@ -283,7 +283,7 @@ export function otherReadings(payload: string): BarcodeReading[] {
   })
 }
 
-/** The formats whose messages scanners can send differently. */
+/** The formats for which a scanner can send a payload that differs from the message. */
 export const formatsWithReadings = barcodeFormatNames.filter((format) => barcodeFormats[format].messagesOf)
 
 function findGtinProblem(message: string): string | undefined {
@@ -300,7 +300,7 @@ function checkDigitOf(digits: string): string {
 
 const CODABAR_LETTERS = ['A', 'B', 'C', 'D']
 
-/** Accounts for scanners that omit the start and stop letters, or send them in lower case. */
+/** Returns the messages of a payload whose start and stop letters a scanner can have omitted or sent in lower case. */
 function codabarMessagesOf(payload: string): string[] {
   const [, start, inside, stop] = /^([A-D]?)([0-9$+./:-]+)([A-D]?)$/i.exec(payload) ?? []
   if (inside === undefined) return []

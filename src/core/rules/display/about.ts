@@ -25,11 +25,11 @@ export function aboutOf({ event, trip }: AboutContent, scope: Scope): About {
   }
 }
 
-/** The stop of a trip in whose local time each time of the trip is shown. */
+/** The stop of each time of a trip. Passes show the time in the zone of this stop. */
 const placeOfTime = { boardsAt: 'from', departsAt: 'from', arrivesAt: 'to' } as const
 const tripTimes = Object.keys(placeOfTime) as (keyof typeof placeOfTime)[]
 
-/** Writes each time with the offset of its place, so that wallets that show a time as written show the local time. */
+/** Converts each time to the zone of its stop, because some wallets show a time in the offset in which it is given. */
 function withTimesAtPlaces(trip: NonNullable<About['trip']>): About['trip'] {
   const times = tripTimes.map((key) => {
     const [text, zone] = [trip[key], trip[placeOfTime[key]]?.timeZone]
@@ -38,7 +38,7 @@ function withTimesAtPlaces(trip: NonNullable<About['trip']>): About['trip'] {
   return { ...trip, ...known(Object.fromEntries(times)) }
 }
 
-/** Returns the zone of a field that shows a time of the trip: the zone of the place, or else the offset of the time. */
+/** Returns the zone for a field that shows a time of the trip: the zone of the stop, or else the offset of the time. */
 export function zoneOfTripTime(value: string, { trip }: AboutContent, about: About): string | undefined {
   const key = tripTimes.find((time) => trip?.[time]?.trim() === value.trim())
   if (!key) return undefined
@@ -156,7 +156,7 @@ function listed(facts: Record<string, unknown>) {
   return value && [value]
 }
 
-/** Returns `undefined` if every value is undefined. */
+/** Returns the facts that have a value, or `undefined` if no fact has one. */
 function known(facts: Record<string, unknown>): Record<string, unknown> | undefined {
   const entries = Object.entries(facts).filter(([, value]) => value !== undefined)
   return entries.length > 0 ? Object.fromEntries(entries) : undefined

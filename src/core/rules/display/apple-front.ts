@@ -78,7 +78,7 @@ export function layOutFront(card: FrontContent): FrontRow[] {
 /** The maximum number of secondary and auxiliary fields that share a row, or are above a square barcode. */
 const MAX_TOGETHER = 4
 
-/** Returns the width that the first line leaves for the text next to a logo with this ratio of width to height. */
+/** Returns the width that the first line leaves for the text next to a logo of this ratio (width divided by height). */
 export function roomForLogoText(card: Card, header: FrontRow, logoRatio = SOME_RATIO): number {
   const taken = header.fields.reduce((sum, { width, room }) => sum + Math.min(width, room) + GAP, 0)
   const brand = CONTENT_WIDTH - taken

@@ -34,8 +34,8 @@ export function toAppleValue(text: string, type: ValueType, ofCard: ValueLocale)
       return value === undefined ? asText : { value, numberStyle: 'PKNumberStyleDecimal' }
     }
     case 'percent': {
-      // Divide by 100, because an iPhone multiplies by 100. Write a fraction as text, because an iPhone shows no
-      // fraction of a percent.
+      // Divide by 100, because an iPhone multiplies by 100. Write a value such as 12.5 as text, because an iPhone would
+      // show 13 %.
       const value = exactNumber(text)
       return value === undefined || !Number.isInteger(value)
         ? asText
@@ -93,7 +93,7 @@ export function toAlignment(align: Alignment, { language }: ValueLocale): string
     : 'PKTextAlignmentLeft'
 }
 
-/** The inverse of `toAlignment`. Returns `undefined` if the phone decides. */
+/** Returns the alignment that a pass.json sets, or `undefined` if it sets none, so that the phone decides. */
 export function readAlignment(textAlignment: unknown, { language }: ValueLocale): Alignment | undefined {
   if (textAlignment === 'PKTextAlignmentCenter') return 'center'
   if (textAlignment !== 'PKTextAlignmentLeft' && textAlignment !== 'PKTextAlignmentRight') return undefined

@@ -17,7 +17,7 @@ export interface Appointment {
   end: Date | undefined
 }
 
-/** Returns the event or trip of a pass, without doors and boarding, or `undefined` if it has no time. */
+/** Returns the calendar entry of a pass; `undefined` without a time. Doors or boarding replace only a missing start. */
 export function appointmentOf({ event, trip, description, organizationName }: Card): Appointment | undefined {
   const [from, until] = event
     ? [event.startsAt ?? event.doorsAt, event.endsAt]

@@ -66,10 +66,10 @@ export interface Card extends About {
   fallbackZone?: string
   links: { label: string; url: string }[]
   expiresAt: Date | null
-  /** A void pass is still served, and shown as no longer valid. */
+  /** Whether the pass is void. The server still serves a void pass, and wallets show it as no longer valid. */
   voided: boolean
   holder?: string | undefined
-  /** Only for a boarding pass by air with all facts that Google requires. */
+  /** Set only for a boarding pass by air with all facts that Google requires. */
   flight?: Flight | undefined
   apple: Record<string, unknown>
   google: {
@@ -94,7 +94,7 @@ export interface CardField {
   align?: NonNullable<FieldDefinition['align']>
   /** Set if the field shows the first balance as a number. */
   isBalance?: true
-  /** Contains `%@`, which the new value replaces. */
+  /** The text that a phone shows when the value changes. `%@` stands for the new value. */
   changeMessage?: string
 }
 
@@ -207,7 +207,7 @@ export function isPosterType(passType: PassType): boolean {
   return passType === 'generic' || passType === 'storeCard' || passType === 'coupon'
 }
 
-/** Adds the style of a poster ticket. Phones that do not support posters use the second style. */
+/** Adds the poster style, and the classic style for phones that do not support posters. */
 function posterKeys(passType: PassType, { poster, ...overrides }: Record<string, unknown>): Record<string, unknown> {
   if (poster !== true || passType !== 'eventTicket') return overrides
   return { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], ...overrides }

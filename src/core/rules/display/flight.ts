@@ -73,7 +73,7 @@ export function missingOfFlight(definition: FlightContent, passType: PassType, s
   ].filter((tag) => tag !== false)
 }
 
-/** Returns the placeholders in the flight of a definition whose classes differ by `google.classKey`. */
+/** Returns the placeholders in the facts of a flight, or an empty list if a required fact is missing. */
 export function flightVariables(definition: FlightContent): string[] {
   const leaves = leavesOf(definition)
   if (!leaves) return []
@@ -99,7 +99,7 @@ const AIRLINE_OF_FLIGHT = /^([A-Z0-9]{2}) ?\d{1,4}$/
 const NUMBER_OF_FLIGHT = /^[A-Z0-9]{2} ?(\d{1,4})$/
 const ANYTHING = /^([\s\S]+)$/
 
-/** Returns `undefined` if the pass is not a flight. */
+/** Returns the text that contains each fact of the flight, or `undefined` if the pass is not for a flight. */
 function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: FlightContent) {
   const apple = mergeUnder(appleOf({ trip }), overrides)
   if (apple.transitType !== 'PKTransitTypeAir' || (google?.kind ?? 'flight') !== 'flight') return undefined

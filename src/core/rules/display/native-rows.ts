@@ -39,7 +39,7 @@ const OfObject = part({
   }),
 })
 
-/** Returns the rows in which the wallet shows an event or a trip. Texts must be in one language. */
+/** Returns the rows in which a wallet shows the event or trip of a class and its object, with texts in one language. */
 export function nativeRows(ofClass: unknown, object: unknown, locale: ValueLocale): CardField[][] {
   const timeOf = (moment: string | undefined) => localTime(moment, locale)
   const { venue, dateTime, origin, ...flight } = OfClass.parse(ofClass)

@@ -17,7 +17,7 @@ import { type AppleFacts, type PixelSize, pathIn, quote, warn } from './lint-fac
 export interface LintFacts extends AppleFacts {
   /** The barcode message of the design on the sample pass, by which a scan finds the pass. */
   scanned: string
-  /** The same sample as Google Wallet shows it, with the neutral card that it was made from. */
+  /** The sample in Google Wallet: its `view`, and the platform-independent `card` from which the view was made. */
   google: { kind: GoogleKind; needsLogo: boolean; card: Card; view: GoogleView; hidden: CardField[] } | null
   /** The largest size at which wallets show an image, by role. */
   wantedPixels: Partial<Record<ImageRole, PixelSize>>
