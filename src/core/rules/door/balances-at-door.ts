@@ -7,7 +7,7 @@ type ListedBalance = NonNullable<SnapshotItem['balances']>[number]
 
 /** A balance of a pass as a door knows it. */
 export interface BalanceAtDoor {
-  /** The value in the list, changed by the scans of the door since the list was made. */
+  /** The value in the snapshot, changed by the scans that the door made since the snapshot. */
   value: number
   /** The change by an accepted scan. */
   delta: number
@@ -17,15 +17,15 @@ export interface BalanceAtDoor {
 }
 
 export interface UsesAtDoor {
-  /** The number of uses that the door debited and the list lacks, minus the uses in the list that the door reversed. */
+  /** The number of uses by this door that the snapshot lacks, minus the uses in the snapshot that it reversed. */
   sinceList: number
   /** The number of uses that were not uploaded yet. */
   unsent: number
 }
 
 /**
- * Returns the balances of a listed pass. A door can always add, because an addition is never denied. Until its scans
- * are uploaded, a door can debit at most the offline allowance, because other doors can debit the same pass.
+ * Returns the balances of a pass in the snapshot. A door can always add, because an addition is never denied. Until its
+ * scans are uploaded, a door can debit at most the offline allowance, because other doors can debit the same pass.
  */
 export function balancesAtDoor(
   { balances = [] }: Pick<SnapshotItem, 'balances'>,

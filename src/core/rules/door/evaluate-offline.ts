@@ -17,14 +17,14 @@ import type { OfflineDecision } from './own-scans.ts'
 export interface OfflineFacts {
   snapshotId: string
   matches: Matches
-  /** The passes in the group of the matching pass, ordered by ID: at most one more than a door evaluates. */
+  /** The passes in the group of the matching pass, ordered by ID, up to MAX_GROUP_AT_DOOR + 1. */
   members: readonly SnapshotItem[]
-  /** Returns the accepted scans of a listed pass, oldest first, including those that only the door knows. */
+  /** Returns the accepted scans of a pass, oldest first, including those that only the door knows. */
   acceptedScansOf: (item: SnapshotItem) => AcceptedScan[]
-  /** Returns the number of uses of a listed pass at this door that were not uploaded yet. */
+  /** Returns the number of uses of a pass at this door that were not uploaded yet. */
   unsentUsesOf: (item: SnapshotItem) => number
   /**
-   * Returns the facts about a listed pass in the zone of the attempt (`presenceAtDoor`). Required if the attempt is a
+   * Returns the facts about a pass in the zone of the attempt (`presenceAtDoor`). Required if the attempt is a
    * movement.
    */
   presenceOf?: ((item: SnapshotItem) => PresenceFacts) | undefined
@@ -34,7 +34,7 @@ export interface OfflineFacts {
 
 const MAX_CANDIDATES = 20
 
-/** Evaluates an attempt against a list with the rules of the server. Returns what to show, and what to upload. */
+/** Evaluates an attempt against the snapshot with the rules of the server. Returns what to show, and what to upload. */
 export function evaluateOffline(
   attempt: Attempt,
   {

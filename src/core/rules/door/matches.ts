@@ -3,7 +3,7 @@ import type { Attempt, Candidate } from './outcome.ts'
 
 export interface Matches {
   items: readonly SnapshotItem[]
-  /** Whether the code is a former identifier of the pass. */
+  /** Whether the scanned code is a former identifier of the pass. */
   isStale: boolean
 }
 
@@ -26,7 +26,7 @@ export function matchesOf(
   return active.length > 0 ? { items: active, isStale: false } : { items: found, isStale: true }
 }
 
-/** Returns at most `limit` entries by name or external ID, exact matches first, ignoring case and diacritics. */
+/** Returns at most `limit` passes by name or external ID, exact matches first, ignoring case and diacritics. */
 export function searchByName<T extends Pick<SnapshotItem, 'label' | 'externalPassId'>>(
   items: Iterable<T>,
   text: string,

@@ -36,7 +36,7 @@ export interface Candidate {
   label: string
   externalPassId: string
   templateName: string | null
-  /** A word about the state of the pass, such as its status. */
+  /** The reason that the pass might be rejected, such as "void" or "already used". Empty if there is none. */
   standing: string
 }
 
@@ -47,7 +47,7 @@ export interface Outcome {
   result: ScanResult | 'same_scan' | 'error'
   reasonCode: ScanReasonCode | null
   message: string
-  /** The mode of the decision, or `null` if there was none. */
+  /** Whether the server (online) or the door (offline) made the decision. `null` without a decision. */
   verified: 'online' | 'offline' | null
   scanId: string | null
   passId: string | null
@@ -62,20 +62,20 @@ export interface Outcome {
   zoneId?: string | undefined
   direction?: Direction | undefined
   /**
-   * The zone after the attempt. If the door is offline, the number inside is that of the last response of the server,
-   * plus the movements of this door.
+   * The zone after the attempt. If the door is offline, the occupancy is that of the last response of the server, plus
+   * the movements of this door.
    */
   zone?: ScanZone | undefined
   /** Set if the zone denied the entry because it was full. */
   isZoneFull?: true | undefined
   readAt: string
-  /** The time of the scan in the ledger. If the date was overridden, this time is on another day. */
+  /** The time of the scan in the ledger. If the door scans for another date, this time is on that day. */
   scannedAt: string
   priorScanCount: number | null
   /** The time of the latest accepted scan of the pass in this context, if the response has one. */
   lastAcceptedAt: string | null
   candidates: Candidate[]
-  /** The reason that the server would have decided differently, after an offline decision was uploaded. */
+  /** The server's reason, if the server disagrees with an uploaded offline decision; else `null`. */
   conflict: LedgerReason | null
 }
 
@@ -153,7 +153,7 @@ export type BadgeWord =
   | 'same_scan'
   | 'undone'
   | 'not_judged'
-  /** An accepted exit. */
+  /** The badge of an accepted exit. */
   | 'left'
   | 'not_inside'
   | 'zone_full'

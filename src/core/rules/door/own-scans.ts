@@ -2,16 +2,16 @@ import type { OfflineScan } from '../../contract/scanner.ts'
 import type { AcceptedScan } from '../redemption/use-record.ts'
 import type { Direction } from '../zones/presence.ts'
 
-/** An offline decision, as doors store it. */
+/** An offline decision in the form in which doors store it. */
 export interface OfflineDecision extends OfflineScan {
   kind: 'verdict'
-  /** The list that was used for the evaluation. */
+  /** The snapshot that was used for the evaluation. */
   snapshotId: string
   /** The time of the scan, if it was evaluated for a date. */
   operationalAt?: string | undefined
   /** The admitted pass, for the evaluation of later scans. */
   acceptedPassId: string | null
-  /** Whether it is an entry into a zone that debited no use. */
+  /** Whether the scan is an entry into a zone that debited no use. */
   isReentry?: boolean | undefined
 }
 
@@ -43,7 +43,7 @@ export interface ListedScan {
   validityDate?: string | undefined
 }
 
-/** A scan of this door, which the list may not contain yet. */
+/** A scan of this door, which the snapshot might not contain yet. */
 export interface OwnScan extends ListedScan {
   /**
    * The time when the server recorded the scan. `undefined` until the scan is uploaded, and `null` if the server
@@ -54,7 +54,7 @@ export interface OwnScan extends ListedScan {
   movement?: OwnMovement | undefined
 }
 
-/** A reversed scan, identified by its time. The movement of the scan is identified by the time of the movement. */
+/** A reversed scan. `scannedAt` identifies the scan, and `movement.at` identifies its movement. */
 export type ReversedScan = Pick<OwnScan, 'scannedAt' | 'recordedAt' | 'movement'>
 
 /** Returns an accepted decision as a scan that counts for later scans of its pass. */
@@ -80,20 +80,19 @@ export function ownScanOf(decision: OfflineDecision, recordedAt: string | null |
 }
 
 /**
- * The period before the generation of a list from which the list can lack scans, in milliseconds. The list is read page
- * by page while scans continue.
+ * The period before the generation of a snapshot from which scans can be missing, in milliseconds. The server reads the
+ * snapshot page by page while scans continue.
  */
 const OVERLAP_MS = 5_000
 
-/** Whether a list contains a scan recorded at that time. A rejected scan is in no list and counts as listed. */
+/** Whether a snapshot contains a scan that was recorded at a time. Returns true for `null`, a rejected scan. */
 export function isListed(recordedAt: string | null | undefined, generatedAt: string): boolean {
   if (recordedAt === undefined) return false
   return recordedAt === null || Date.parse(recordedAt) < Date.parse(generatedAt) - OVERLAP_MS
 }
 
 /**
- * Returns the accepted scans of a pass, oldest first: the scans in a list, updated with the scans that the door made
- * since.
+ * Returns the accepted scans of a pass, oldest first: the scans in a snapshot, and the later changes by the door.
  * @param own scans that the door accepted, online or offline
  * @param reversed scans that the door reversed
  */
@@ -121,8 +120,8 @@ export function countUnsentUses(own: readonly OwnScan[], reversed: readonly Reve
 }
 
 /**
- * Merges the scans of the list with newer scans. A listed and a newer scan with the same time are the same scan. Scans
- * are counted per time, because many scans with a validity date have the same time.
+ * Merges the scans of the snapshot with newer scans. A listed and a newer scan with the same time are the same scan.
+ * Scans are counted per time, because many scans with a validity date have the same time.
  */
 function merged(listed: readonly ListedScan[], since: readonly ListedScan[]): ListedScan[] {
   const both = countByMoment(listed)

@@ -5,12 +5,12 @@ import type { Direction, Movement, PresenceFacts } from '../zones/presence.ts'
 import type { ListedScan, OwnMovement, OwnScan, ReversedScan } from './own-scans.ts'
 
 /**
- * A zone as a door knows it: `inside` is the number in the last list or response, plus the movements of the door since
- * then.
+ * A zone as a door knows it. `inside` is the occupancy in the last snapshot or response, changed by the later movements
+ * of the door.
  */
 export type ZoneAtDoor = Pick<Zone, 'id' | 'capacity' | 'whenFull' | 'inside' | 'resetAt'>
 
-/** A change of the number inside that a door makes: an accepted movement, its reversal, or a count without a scan. */
+/** A change of a zone's occupancy by a door: an accepted movement, its reversal, or a count without a scan. */
 export interface OwnChange {
   kind: 'accepted' | 'reversed' | 'denied' | 'counted'
   movement?: Pick<OwnMovement, 'zoneId' | 'direction' | 'at'> | undefined
@@ -20,7 +20,7 @@ export interface OwnChange {
 }
 
 /**
- * Returns how an entry of a door changes the number inside a zone. A change from before the last reset does not count.
+ * Returns how an action of a door changes the occupancy of a zone. The result is 0 for an action before the last reset.
  */
 export function changeAtDoor(
   { kind, movement, adjustment, scannedAt }: OwnChange,
@@ -37,9 +37,9 @@ interface KnownMovement extends Movement {
 }
 
 /**
- * Returns the facts about a pass in a zone, from the list and from the scans of the door. The door does not know newer
- * movements at other doors, so the server can decide differently.
- * @param own scans of the pass that the door accepted, including those in the list
+ * Returns the facts about a pass in a zone, from the snapshot and from the scans of the door. The door does not know
+ * newer movements at other doors, so the server can decide differently.
+ * @param own scans of the pass that the door accepted, including those in the snapshot
  * @param reversed scans that the door reversed
  */
 export function presenceAtDoor(
@@ -86,9 +86,9 @@ function movementsOf(
 }
 
 /**
- * Returns the movement before a listed movement that the door reversed. The list has only the last movement of a pass,
- * so the previous one is derived from it: it has the opposite direction, because movements alternate. If the reversed
- * entry continued an earlier use, the exit before it has the same use.
+ * Returns the movement before a movement in the snapshot that the door reversed. The snapshot has only the last
+ * movement of a pass. The previous one has the opposite direction, because movements alternate. If the reversed entry
+ * continued an earlier use, the exit before it has the same use.
  */
 function movementBefore({ direction, at, use }: KnownMovement): KnownMovement {
   const isOlder = use !== null && Date.parse(use.scannedAt) < at.getTime()

@@ -26,7 +26,7 @@ export function createRecentScans(sameScanMs: number) {
   }
 
   return {
-    /** Returns the attempt to make, or the outcome of the reading that it repeats. */
+    /** Returns the attempt to make. If it repeats a recent reading, returns the outcome of that reading instead. */
     take(attempt: Attempt): Attempt | { same: Outcome } {
       forgetOld(attempt.at.getTime())
       const key = keyOf(attempt)
@@ -52,13 +52,13 @@ export function createRecentScans(sameScanMs: number) {
   }
 }
 
-/** Returns the key of a reading. A code that is read for another context or date is a new scan. */
+/** Returns the key of a reading. A code that is read again for another context or date is a new scan. */
 function keyOf({ payload, scanContextKey, validityDate }: Attempt): string {
   return JSON.stringify([payload, scanContextKey, validityDate])
 }
 
 /**
- * Whether two attempts are movements in the same direction and zone, or both are no movements. A reading in another
+ * Whether two attempts are movements in the same direction and zone, or neither is a movement. A reading in another
  * direction is a new scan.
  */
 function isSameMovement({ movement: a }: Attempt, { movement: b }: Attempt): boolean {

@@ -4,10 +4,10 @@ const THRESHOLDS = [
   { percent: 100, rearmedBelow: 95 },
 ] as const
 
-/** The threshold of the last event that is still in force; 0 if there is none. */
+/** The highest threshold that the occupancy reached and that is not re-armed; 0 if there is none. */
 export type AlertLevel = 0 | 80 | 100
 
-/** Returns the new level after a change of the number inside, and the thresholds that it passed upwards, in order. */
+/** Returns the level after a change of the occupancy, and the newly reached thresholds in ascending order. */
 export function alertsOf(
   level: AlertLevel,
   { inside, capacity }: { inside: number; capacity: number | null },

@@ -6,14 +6,14 @@ export interface OccupancyChanges {
   bucket: number
   entries: number
   exits: number
-  /** The highest sum of the changes of the segment since the start of the range, and when it was first reached. */
+  /** The highest sum of the segment's changes since the start of the range, and the time when it was reached first. */
   highest: number
   highestAt: Date
 }
 
-/** The changes of the number inside in a range of time. */
+/** The changes of the occupancy of a zone in a range of time. */
 export interface OccupancyFacts {
-  /** The number inside before the range. */
+  /** The occupancy before the range. */
   inside: number
   /** The resets in the range, in order. */
   resets: { segment: number; at: Date }[]
@@ -36,7 +36,7 @@ export interface OccupancyItem {
   inside: number
 }
 
-/** Returns the number inside over time, with an item per bucket. */
+/** Returns the occupancy over time, with an item per bucket. */
 export function occupancyOf({ inside: start, resets, changes }: OccupancyFacts, { from, to, step }: OccupancyRange) {
   let inside = start
   let peak = { peak: start, peakAt: from }

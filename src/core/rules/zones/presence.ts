@@ -29,9 +29,9 @@ export interface PresenceFacts {
   direction: Direction
   /** The last movement at or before the attempt. */
   previous: Movement | null
-  /** The first movement after the attempt. Only a late report, or a device whose clock is wrong, has one. */
+  /** The first movement after the attempt; `null` unless the attempt is reported late or a device has a wrong clock. */
   next: Movement | null
-  /** The use that the last entry before the attempt debited, or continued. */
+  /** The use that the last entry before the attempt debited, or that it continued as a re-entry. */
   use: MovementUse | null
   /** Whether the zone denies entry because it is full. */
   isFull: boolean
@@ -47,9 +47,9 @@ export function evaluatePresence({ direction, previous, next }: PresenceFacts): 
 }
 
 /**
- * Returns the placement of the attempt for which a re-entry needs no new use: the use of the last entry was debited in
- * the same window and period. If the policy has neither, the use must have the same scan context. Returns `undefined`
- * if the entry must debit a use.
+ * Returns the placement of the attempt for which a re-entry debits no use, because the last entry debited a use in the
+ * same window and period. If the policy has neither, that use must have the same scan context. Returns `undefined` if
+ * the entry must debit a use.
  */
 export function coveredPlace(
   { places, scanContextKey }: RedemptionPlan,
@@ -65,7 +65,7 @@ export function coveredPlace(
   })
 }
 
-/** Returns the number of passes inside after a movement: 1 after an entry, else 0. */
+/** Returns 1 if the pass is inside after a movement, else 0. */
 function countOf(movement: Pick<Movement, 'direction'> | null): 0 | 1 {
   return movement?.direction === 'in' ? 1 : 0
 }
