@@ -32,7 +32,7 @@ export function sumOf(sums: BalanceSums | null, name: string): BalanceSum {
   return (sums && Object.hasOwn(sums, name) && sums[name]) || { sum: 0, count: 0, at: 0 }
 }
 
-/** Returns the balance of a definition with a name. */
+/** Returns the balance of this name in a definition. */
 export function findBalance({ balances = {} }: Pick<Definition, 'balances'>, name: string) {
   return Object.hasOwn(balances, name) ? balances[name] : undefined
 }
@@ -42,8 +42,8 @@ export function maxOf({ max = MAX_AMOUNT }: Bounded): number {
 }
 
 /**
- * Whether a change keeps the balance within its bounds. A value that is already outside, because a later version has
- * other bounds, can still change toward them.
+ * Whether a change keeps the balance within its bounds. If the value is outside, because a later version has other
+ * bounds, a change toward the bounds is accepted.
  */
 export function isCovered(balance: Bounded, value: number, delta: number): boolean {
   return delta === coveredPart(balance, value, delta)

@@ -11,7 +11,7 @@ export interface ChainedEntry {
   salt: Uint8Array | null
   commitment: Uint8Array | null
   digest: Uint8Array
-  /** `null` if the row of the entry was deleted. */
+  /** The values that never change. `null` if the row of the entry was deleted. */
   fixed: EntryValues | null
   /** The values that an erasure can remove. Empty if there are none. */
   personal: EntryValues
@@ -41,7 +41,7 @@ export interface VerificationOptions {
   /** Earlier signed heads of the chain, from the database or kept elsewhere. */
   earlier?: SignedHead[]
   publicKey: KeyObject
-  /** The erasable values of an erased entry that are not null. */
+  /** The values that an erasure sets, without those that are null. */
   erased: EntryValues
 }
 
@@ -123,7 +123,7 @@ export class Verification {
     return this.report
   }
 
-  /** Adds a fault that was found elsewhere. */
+  /** Adds a fault to the report. Public, because callers find faults, too. */
   fault(fault: ChainFault): void {
     this.report.faultCount += 1
     if (this.report.faults.length < MAX_DESCRIBED) this.report.faults.push(fault)

@@ -25,7 +25,7 @@ export interface FormField {
   example: string | undefined
 }
 
-/** `text` also covers date-times, because browsers have no input for a date-time with an offset. */
+/** The kind of a form's input. `text` also covers date-times, because browsers have no input for one with an offset. */
 export type FieldKind = 'text' | 'email' | 'number' | 'url' | 'date' | 'choice'
 
 /** The reason why the value of a field is rejected. */
@@ -139,12 +139,12 @@ export function labelOf(texts: readonly string[], variables: Record<string, stri
   return [...label].slice(0, MAX_LABEL).join('').trim() || undefined
 }
 
-/** Returns an address as the identity of its owner: addresses that differ only in case are the same. */
+/** Returns an address in the form that identifies its owner: trimmed and in lower case. */
 export function foldAddress(address: string): string {
   return address.trim().toLowerCase()
 }
 
-/** Returns the digest by which the database knows an address: SHA-256, in hexadecimal. */
+/** Returns the digest under which the database stores an address: SHA-256 of its `foldAddress`, in hexadecimal. */
 export function addressDigest(address: string): string {
   return createHash('sha256').update(foldAddress(address)).digest('hex')
 }

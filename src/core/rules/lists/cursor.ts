@@ -35,13 +35,13 @@ export const MAX_KEY_BYTES = 320
 /** The maximum number of characters with which any text fits into a cursor. */
 export const MAX_KEY_CHARACTERS = MAX_KEY_BYTES / 4
 
-/** Returns the sortable form of a text that can change: the text itself if a cursor can hold it, else its beginning. */
+/** Returns the sort key of a text: the text itself if a cursor can hold it, else its first MAX_KEY_CHARACTERS. */
 export function beginningOf(text: string): string {
   if (Buffer.byteLength(text) <= MAX_KEY_BYTES) return text
   return [...text].slice(0, MAX_KEY_CHARACTERS).join('')
 }
 
-/** Returns the fingerprint of a list: its name, sort, direction, and filters. Sort arrays first. */
+/** Returns the fingerprint of a list: its name, sort, direction, and filters. Callers must sort the arrays in it. */
 export function fingerprint(list: unknown): Buffer {
   return createHash('sha256').update(JSON.stringify(list)).digest().subarray(0, FINGERPRINT_BYTES)
 }
@@ -56,7 +56,7 @@ export function encodeCursor({ total, offset, id, key }: Cursor, listKey: Buffer
   return Buffer.concat([head, keyBytes(key)]).toString('base64url')
 }
 
-/** Returns `undefined` for an invalid cursor, or one of another list, sort, or filter. */
+/** Decodes a cursor. Returns `undefined` for an invalid cursor, or one of another list, sort, or filter. */
 export function decodeCursor(text: string, listKey: Buffer, type: KeyType): Cursor | undefined {
   const bytes = Buffer.from(text, 'base64url')
   if (bytes.length < HEAD_BYTES || !bytes.subarray(0, FINGERPRINT_BYTES).equals(listKey)) return undefined

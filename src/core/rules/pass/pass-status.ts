@@ -5,7 +5,7 @@ export const passStatuses = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'E
  */
 export type PassStatus = (typeof passStatuses)[number]
 
-/** Returns the visible status: an issued pass is EXPIRED from `expiresAt` on, even before a schedule stores this. */
+/** Returns the visible status: an issued pass is EXPIRED from `expiresAt` on, even before the stored status changes. */
 export function effectiveStatus(pass: { status: PassStatus; expiresAt: Date | null }, at: Date): PassStatus {
   return pass.status === 'ISSUED' && pass.expiresAt !== null && at >= pass.expiresAt ? 'EXPIRED' : pass.status
 }

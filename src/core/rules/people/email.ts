@@ -2,8 +2,8 @@
 const MAX_CHARACTERS = 254
 
 /**
- * Returns an email address in the form in which addresses are compared: ASCII letters in lower case. Other letters do
- * not change. The lower case of some of them is an ASCII letter, so two different addresses would be equal.
+ * Returns an email address in the form in which addresses are compared: with only its ASCII letters in lower case. The
+ * lower case of some other letters is an ASCII letter, which would make two different addresses equal.
  * @returns undefined if the text is not an address
  */
 export function comparableEmail(text: string): string | undefined {

@@ -25,8 +25,7 @@ export interface RedemptionFacts {
 export interface CountedRange extends Range {
   key: string
   /**
-   * Whether the range is a window. In that case, a scan that was debited to another window that overlaps with this one
-   * does not count.
+   * Whether the range is a window. A scan in this range counts unless it was debited to another, overlapping window.
    */
   isWindow: boolean
   /** Whether to count only scans without a scan context. Set if each window is a scan context. */
@@ -144,9 +143,8 @@ function placeAttempt(
 }
 
 /**
- * Returns a function that lists the windows that have not ended. It returns an empty list if one of these windows has
- * no limit, because the windows then never exhaust the pass. Results are cached per time, because the possible times of
- * a date have few different values.
+ * Returns a function that lists the windows that have not ended at a time. The list is empty if one of them has no
+ * limit, because the windows then never exhaust the pass. Results are cached, because many calls have the same time.
  */
 function exhaustibleWindows(policy: RedemptionPolicy | null, all: Window[]): (at: Date) => Window[] {
   const known = new Map<number, Window[]>()
@@ -160,8 +158,8 @@ function exhaustibleWindows(policy: RedemptionPolicy | null, all: Window[]): (at
 }
 
 /**
- * Returns the earlier time. For a future validity date, this is the real time, because windows that are still open in
- * reality must not count as ended.
+ * Returns the earlier of the attempt's time and the real time. For a future validity date, this is the real time,
+ * because windows that are still open in reality must not count as ended.
  */
 function earlier(one: Date, other: Date): Date {
   return one < other ? one : other

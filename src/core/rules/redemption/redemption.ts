@@ -27,13 +27,13 @@ export interface RedemptionRejection {
 
 export interface RedemptionDebit {
   window: Window | null
-  /** Whether this is the last use and the policy voids the pass with it. */
+  /** Whether the policy voids the pass after this use, because it is the last one. */
   exhausts: boolean
 }
 
 /**
- * Returns the possible time to use for an attempt. For a validity date, this is the first window with uses left. If no
- * window has uses left, this is the last window, whose check explains the rejection.
+ * Returns the time at which to evaluate an attempt. For a validity date, this is the time in the first window with uses
+ * left, or else in the last window, whose check explains the rejection.
  */
 export function choosePlace({ places }: RedemptionPlan, history: RedemptionHistory): PlacedAttempt {
   const free = places.find((place) => place.windows.some((window) => hasUsesLeft(window, place, history)))
@@ -50,7 +50,7 @@ export function evaluateRedemption(attempt: PlacedAttempt, history: RedemptionHi
 export const useChecks = ['quota_exhausted', 'cooldown', 'already_scanned'] as const satisfies RedemptionCheckName[]
 export const validityChecks = redemptionChecks.filter((name) => !useChecks.some((check) => check === name))
 
-/** Returns the first of the checks that fails. */
+/** Returns the rejection by the first failed check, or `undefined` if all checks pass. */
 export function findRejection(
   names: readonly RedemptionCheckName[],
   attempt: PlacedAttempt,
@@ -85,7 +85,7 @@ export function explainRedemption(attempt: PlacedAttempt, history: RedemptionHis
   })
 }
 
-/** Whether a pass is expired at the time of the attempt. With a validity date, only an earlier expiry date counts. */
+/** Whether a pass is expired at the time of the attempt; with a validity date, whether it expired before this date. */
 export function isPastExpiry({ expiresAt, policy, validityDate, asOf }: PlacedAttempt): boolean {
   if (expiresAt === null) return false
   return validityDate === undefined ? asOf >= expiresAt : expiryDate(expiresAt, policy) < validityDate

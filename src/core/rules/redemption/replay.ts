@@ -81,7 +81,7 @@ export function* replayPass<Entry extends LedgerEntry>(
       (was === 'revoked' && isVoidForGood) ||
       (was === 'expired' && (isOver || asThen().reasonCode !== 'expired'))
     const isReentry = entry.useScanId !== null && after.has(entry.useScanId)
-    // A zone or a balance denied the attempt if the recorded policy would have accepted it.
+    // If the recorded policy would have accepted the attempt, a zone or a balance denied it.
     const canBeDecidedElsewhere = was === 'quota_exhausted' || (entry.direction === 'in' && was !== 'valid')
     const isDecidedElsewhere = canBeDecidedElsewhere && asThen().reasonCode === 'valid'
     const replayed = evaluate(entry, policy, after.uses, after.isVoid ? 'VOID' : 'ISSUED')
@@ -137,7 +137,7 @@ function isPlacedAlike({ scannedAt }: LedgerEntry, attempt: ScanDecision['attemp
   return !attempt?.selected || contains(attempt.selected, scannedAt)
 }
 
-/** Evaluates an attempt under a policy only. The status and expiry of the pass were checked at the time of the scan. */
+/** Evaluates an attempt under a policy, without status and expiry, which were checked at the time of the scan. */
 function evaluate(
   { scannedAt, recordedAt, validateAsOf, scanContextKey }: LedgerEntry,
   policy: RedemptionPolicy | null,

@@ -31,7 +31,7 @@ export function resultOf({ result, reason }: { result: LedgerResult; reason: Led
   return (reason && rejections[reason]) ?? 'denied'
 }
 
-/** Returns the reason code that the operator saw. If a device decided differently, it is the device's reason. */
+/** Returns the reason code that the operator saw. If the server and a device disagreed, it is the device's reason. */
 export function reasonCodeOf({
   reasonCode,
   reason,

@@ -58,8 +58,7 @@ const MAX_LENGTH = 1000
 
 /**
  * Returns the text that iPhones show for a change: for each changed field, its changeMessage with the new value.
- * Returns `undefined` if no field with a changeMessage changed. A field that is new or has become empty announces
- * nothing.
+ * Returns `undefined` if no field with a changeMessage changed. New and emptied fields do not count.
  */
 export function announcementOf(before: Pick<Card, 'fields'>, after: Pick<Card, 'fields'>): string | undefined {
   const lines = fieldGroups.flatMap((group) => {

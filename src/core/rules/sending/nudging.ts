@@ -1,7 +1,7 @@
-/** The seconds from the first push of a version to each further push of a silent phone. */
+/** The seconds from the first push of a version to each further push of a phone that has not fetched the version. */
 const NUDGE_SECONDS = [600, 3600, 86_400] as const
 
-/** The minimum time between two pushes of a phone, in seconds, no matter how often a nudge is requested. */
+/** The minimum time between two pushes to a phone, in seconds, no matter how often clients request a nudge. */
 export const NUDGE_SPACING_SECONDS = 600
 
 /**

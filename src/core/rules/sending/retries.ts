@@ -38,7 +38,7 @@ export interface DeliveryProgress {
   scheduledAttempts: number
   /** Whether the next attempt was requested manually. */
   isRedelivery: boolean
-  /** The time at which the retry table resumes after a redelivery, or `null` if it has ended. */
+  /** The time at which the retry table resumes after a redelivery, or `null` if the table has ended. */
   resumeAt: Date | null
   attemptCount: number
   lastResponseCode: number | null
@@ -149,9 +149,9 @@ export function jobBackoffSeconds(attempts: number): number {
 export const MAX_JOB_ATTEMPTS = 20
 
 /**
- * The number of expired leases after which a job is quarantined, because it stops workers. After the first one, the job
- * runs from the quarantine queue, one job at a time. A process that is killed for another reason also lapses its job,
- * but rarely the same job again.
+ * The number of expired leases after which a job is quarantined, because the job stops workers. After the first one,
+ * the job runs from the quarantine queue, one job at a time. The lease of a job also expires if its process is killed
+ * for another reason, but this rarely happens to the same job again.
  */
 export const MAX_JOB_LAPSES = 3
 

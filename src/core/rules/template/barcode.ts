@@ -22,7 +22,7 @@ export function* checkBarcode(definition: Definition): Generator<Issue> {
   if (reason) yield { path: PATH, message: `Cannot be drawn: it ${reason}` }
 }
 
-/** Compiles the check of values and printed barcodes. Returns `undefined` if there is no barcode. */
+/** Compiles the check that the barcode of a pass can be drawn. Returns `undefined` if the design has no barcode. */
 export function compileBarcode(definition: Definition): ((scope: Scope) => Issue[]) | undefined {
   const { barcode } = definition.design
   if (!barcode) return undefined
@@ -49,7 +49,7 @@ export function findCause(names: readonly string[], scope: Scope, isWrong: (text
   return names.find((name) => isWrong(textOf(name))) ?? longest!
 }
 
-/** Values with the characters that these variables have on every pass. */
+/** Example values of system variables, with the same length and kinds of characters as real values. */
 const systemExamples: Scope = new Map([
   ['pass.id', '0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27'],
   ['pass.scanCode', 'SAMPLESAMPLESAMPLESAMPLE22'],

@@ -4,7 +4,7 @@ import type { Issue } from '../../errors.ts'
 import { imagesIn, isByLanguage } from './image-choice.ts'
 import { placeholdersIn } from './placeholder.ts'
 
-/** The assumed language of texts without `languages`. */
+/** The assumed language of the texts of a definition without `languages`. */
 export const UNSAID_LANGUAGE = 'en'
 
 /** A text of a definition: the same in each language, or one per language. */

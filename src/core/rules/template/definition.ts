@@ -183,10 +183,10 @@ export function longScope(definition: Definition): Scope {
   ])
 }
 
-/** The longest sample value. No longer text fits anywhere on a pass. */
+/** The longest sample value. The front of a pass has no space for longer text. */
 const LONG_TEXT = 'The longest value '.repeat(12)
 
-/** Whether a text contains a variable without a known value, so that a sample proves nothing. */
+/** Whether a text contains a text variable without example and default, so that checks of a sample prove nothing. */
 export function standsForAnything(definition: Definition, path: Issue['path']): boolean {
   const text = textAt(definition, path)
   if (typeof text !== 'string') return false
@@ -237,7 +237,7 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
 }
 
 /**
- * Rejects placeholders of balances in parts of a pass that must not change with each entry: its code, expiry, policy,
+ * Rejects placeholders of balances in parts of a pass that must not change with the balance: its code, expiry, policy,
  * and group, and the parts that it shares with other passes.
  */
 function* checkBalancePlaces({ balances = {}, ...definition }: Definition): Generator<Issue> {

@@ -16,7 +16,7 @@ export const MAX_OVERRIDE_VALUES = 2_000
  */
 export const MAX_CURRENCY_FORMATS = 200
 
-/** Checks the work to render a definition (decisions/0016), which its size does not show. Run it first. */
+/** Checks that a definition, even a small one, takes little work to render (decisions/0016). Run this check first. */
 export function checkRenderWork(written: WrittenDefinition): Issue[] {
   const issues = Object.entries(overridesOf(written)).flatMap(([key, overrides]) => {
     const values = countValues(overrides)

@@ -18,7 +18,7 @@ export interface VariableUse {
 /** The parts of a definition whose effect on a pass goes beyond its appearance. */
 export type Policies = Partial<Pick<Definition, 'expiresAt' | 'redemption'>>
 
-/** The parts of a definition that require more of a variable than text. */
+/** The parts of a definition in which the values of variables must have a certain format. */
 export type Users = Policies & { design?: Pick<Definition['design'], 'fields'> } & Partial<
     Pick<Definition, 'event' | 'trip'>
   >
@@ -191,7 +191,7 @@ const HOUR = '(?:[01]\\d|2[0-3])'
 const MINUTE = '[0-5]\\d'
 const SECOND = '[0-5]\\d(?:\\.\\d+)?'
 
-/** Replaces a placeholder in a pattern. No date-time contains it. */
+/** The character that replaces each placeholder before a text is matched. No date-time contains it. */
 const MARK = '\0'
 
 interface Piece {
