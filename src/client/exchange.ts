@@ -106,10 +106,7 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
 
 const MAX_FOREIGN_BYTES = 64 * 1024
 
-/**
- * Reads a response of another server before it is discarded, so that a response that stops in the middle is reported as
- * a timeout.
- */
+/** Reads a response of another server, up to 64 KiB, so that a response that stops is reported as a timeout. */
 async function readForeign(body: Dispatcher.ResponseData['body'], sent: SentRequest, options: ExchangeOptions) {
   let bytes = 0
   try {
@@ -122,7 +119,7 @@ async function readForeign(body: Dispatcher.ResponseData['body'], sent: SentRequ
   }
 }
 
-/** Converts the error of a request without a response. An aborted request keeps its own error. */
+/** Converts the error of a request without a response. Keeps the error if the caller aborted the request. */
 function connectionError(
   error: unknown,
   { method, name }: SentRequest,

@@ -148,7 +148,7 @@ export type PassImport = z.input<typeof passes.PassImport>
 export type PassTransfer = z.input<typeof passes.PassTransfer>
 /** The changes to a pass. */
 export type PassUpdate = z.input<typeof passes.PassUpdate>
-/** The request to replay scans. */
+/** The request to evaluate recorded scans again under another policy. */
 export type PolicyReplay = z.input<typeof scans.PolicyReplay>
 /** The request to record a scan. */
 export type ScanCreate = z.input<typeof scans.ScanCreate>

@@ -43,7 +43,7 @@ export interface Actor {
   tokenId: string | null
   /** The name of the token, the email address of the person, or the account, machine, and command of an operator. */
   name: string
-  /** The subject of the person at the provider. Omitted or `null` for a token or operator. */
+  /** The person's subject (`sub`) at the OpenID provider. Omitted or `null` for a token or operator. */
   subject?: string | null
 }
 

@@ -19,14 +19,14 @@ export function isPayload(text: string): boolean {
 }
 
 /**
- * The maximum number of decisions in an upload that takes precedence over longer ones. It is enough for the last
- * decisions of a door that reconnects between two scans.
+ * The maximum number of decisions in an upload that takes precedence: longer uploads wait for it. It is enough for the
+ * last decisions of a door that reconnects between two scans.
  */
 export const MAX_LOCKED_REPORTS = 10
 
 /** The range of times, in milliseconds, whose year in UTC has four digits, as ISO 8601 parsers require. */
 export const EARLIEST_MOMENT = Date.parse('0000-01-01T00:00:00Z')
-/** Exclusive. */
+/** The end of this range, exclusive. */
 export const LATEST_MOMENT = Date.UTC(10_000, 0)
 
 /** The maximum of a balance, and of its change, in either direction. */

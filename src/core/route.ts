@@ -44,7 +44,7 @@ export interface Route {
   path: `/${string}`
   /** The required scope, or `null` if any valid token is accepted. */
   scope: Scope | null
-  /** Set if the scope alone is not sufficient. */
+  /** The role that the token needs in addition to the scope. If omitted, the scope is sufficient. */
   role?: 'owner'
   /**
    * Whether the token of a door can call the endpoint, even if `role` is set. The handler limits what a door can read

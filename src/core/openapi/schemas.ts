@@ -65,8 +65,8 @@ function withComponents(json: object): JsonSchema {
 }
 
 /**
- * Adapts the output of zod to tools that read OpenAPI. Applies and removes the metadata with which the contract changes
- * its own description.
+ * Adapts the output of zod to tools that read OpenAPI. Applies the metadata that overrides the output, such as
+ * `describedAs`, and then removes this metadata.
  */
 function adapt(schema: z.core.$ZodType, json: z.core.JSONSchema.BaseSchema, direction: Direction): void {
   // A batch item is parsed separately, so refer to the schema of a single create.
