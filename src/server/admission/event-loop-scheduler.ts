@@ -31,15 +31,15 @@ export interface EventLoopSchedulerOptions {
 }
 
 /**
- * The fraction of busy time above which workspaces yield to each other, and the time for which they continue to yield
- * after the last such measurement.
+ * `fraction`: the fraction of busy time above which workspaces yield to each other. `ms`: the time for which they
+ * continue to yield after a measurement above this fraction.
  */
 const BUSY = { fraction: 0.6, ms: 3_000 }
 
 /**
- * The bounds of the pause of a workspace after large work. The maximum is needed because work can take minutes if the
- * database or the process was suspended. The minimum is also the interval of measurements, and the time for which large
- * requests and jobs yield after a small request.
+ * The bounds of the pause of a workspace after large work. The maximum limits the pause if the work took minutes
+ * because the database or the process was suspended. The minimum is also the interval of measurements, and the time for
+ * which large requests and jobs yield after a small request.
  */
 const REST_MS = { least: 100, most: 5_000 }
 
@@ -49,12 +49,12 @@ const DECAY = 0.965
 /** The maximum number of small requests that a workspace has in flight while it yields. */
 const SMALL_IN_FLIGHT = 8
 
-/** The cost of a byte and of a job, in requests without a body. */
+/** The costs of a byte and of a job. A request without a body costs 1. */
 const COST = { byte: 1 / 2_048, job: 1 / 4 }
 
 /**
- * The body size that counts for a list. It is high, because any list can read many rows. Bodies above half of this size
- * are large; those of scans and other interactive requests are smaller.
+ * The body size as which a list is scheduled. It is high, because any list can read many rows. Bodies above half of
+ * this size are large. Bodies of scans and other interactive requests are smaller.
  */
 export const LIST_BYTES = 8_192
 
@@ -81,7 +81,7 @@ interface Workspace {
   seenAt: number
   /** The time of the last small request. */
   smallAt: number
-  /** The recent cost of all work, in requests without a body. */
+  /** The recent cost of all work, which decays over time. A request without a body costs 1. */
   use: number
   lines: Record<'small' | 'large' | 'jobs', Line>
 }
@@ -134,8 +134,8 @@ export function createEventLoopScheduler({
     compareUse(workspace)
     if (kind === 'small') workspace.smallAt = workspace.seenAt
     if (kind === 'list' && !mustYield(workspace, kind)) {
-      // Start the list without queuing it in the line: large requests in the line may be yielding to small requests,
-      // but a list does not yield to them.
+      // Start the list without queuing it in the line: large requests in the line can be yielding to small requests of
+      // the workspace, but a list does not yield to those.
       workspace.use += cost
       return Promise.resolve(() => undefined)
     }

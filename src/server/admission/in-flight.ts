@@ -5,8 +5,8 @@ import { createCounters } from './counters.ts'
 export interface InFlight {
   count(workspaceId: string): number
   /**
-   * Counts one use until the returned function is called. A party of the workspace, such as a door, is rejected if it
-   * already uses as much as is still free, so that some capacity always remains for other parties.
+   * Counts one use until the returned function is called. A party of the workspace, such as a door, is rejected if its
+   * own uses are at least as many as the free ones, so that some capacity always remains for other parties.
    * @throws ApiError TOO_MANY_REQUESTS with Retry-After
    */
   enter(workspaceId: string, allowed: number, party?: string): () => void
@@ -14,7 +14,7 @@ export interface InFlight {
 
 /**
  * Creates counters by workspace.
- * @param what the name of the limit and, for its error messages, the name of the counted things
+ * @param what the name of the limit, and the plural name of the counted things for error messages
  */
 export function createInFlight(
   what: { limit: string; noun: string } = { limit: 'requestsInFlight', noun: 'requests in flight' },
@@ -47,13 +47,13 @@ export function createInFlight(
 }
 
 /**
- * The memory for bodies of concurrent requests. Parsed text, values, and rows are several times the size of a body, so
- * bodies have a limit per process and a lower limit per workspace.
+ * A limit on the memory for bodies of concurrent requests. Parsed text, values, and rows take several times the size of
+ * a body, so bodies have a limit per process and a lower limit per workspace.
  */
 export interface BodyRoom {
   /**
    * Opens a reservation for the body of a request. Call `leave` when the response is ready. A party of the workspace,
-   * such as a door, must leave as much memory free as it uses, so that some memory always remains for other parties.
+   * such as a door, must leave at least as much memory free as it uses, so that other parties always find some.
    */
   enter(workspaceId: string, party?: string): BodyPlace
 }
@@ -75,7 +75,6 @@ export interface BodyRoomOptions {
   toError?: (isOfWorkspace: boolean) => ApiError
 }
 
-/** Creates the limit of the memory that request bodies take. */
 export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRoomOptions = BODY_BYTES): BodyRoom {
   const held = createCounters()
   let total = 0

@@ -1,12 +1,12 @@
 import { createLimit, createOwnBuckets, type Limit } from './rate-limit.ts'
 
-/** The limits of submitted forms of join pages at each server. */
+/** The limits on submissions of join pages, at each server. */
 export interface JoinLimits {
   /** The limit by client address. */
   address: Limit
   /**
-   * The limit by page, with networks as parties: if some networks use up most of it, they wait, and visitors from other
-   * networks do not.
+   * The limit by page, with networks as parties: if some networks use up most of the limit, their submissions are
+   * rejected, while submissions from other networks are still accepted.
    */
   page: Limit
 }

@@ -2,8 +2,8 @@ import { ApiError } from '../../core/errors.ts'
 import { createCounters } from './counters.ts'
 
 /**
- * A limit of concurrent requests without a token, in total and per address, so that strangers cannot use up the server.
- * Further requests wait for up to `timeoutMs`.
+ * A limit on concurrent requests without a token, in total and per address, so that unauthenticated clients cannot use
+ * up the server. Further requests wait for up to `timeoutMs`.
  */
 export interface PublicGate {
   /**
@@ -23,7 +23,7 @@ export interface PublicGateOptions {
   timeoutMs: number
 }
 
-/** The default limits: they suit the pages of many visitors behind one address, such as that of a carrier. */
+/** The default limits. They admit many visitors behind one address, such as an address of a mobile carrier. */
 const PUBLIC_LIMITS: PublicGateOptions = {
   atOnce: 128,
   atOnceByAddress: 32,

@@ -11,7 +11,7 @@ export type Limit = (key: string, cost?: number, party?: string) => void
 /** All rate limits of a server. */
 export interface Limits {
   /**
-   * The limit of requests with a token, by token ID. The doors of a project share one limit, with each door as a party.
+   * The limit of requests with a token, by token ID. The doors of a project share one limit, and each door is a party.
    */
   token: Limit
   /** The limits of requests without a token, by client address. */
@@ -26,7 +26,7 @@ export interface Limits {
 
 /** Requests per second and client address, and removals per pass, at each server. */
 const RATES = {
-  /** Opened links and rejected requests: both can be guesses. */
+  /** Opened links and rejected requests. Both can be attempts to guess a link or a token. */
   address: { perSecond: 20, burst: 100 },
   /** Files that are the same for all clients: pages, the API description, images. */
   files: { perSecond: 50, burst: 200 },
@@ -36,7 +36,7 @@ const RATES = {
   health: { perSecond: 100, burst: 200 },
   /**
    * Removals of a pass from its last Apple wallet. Its holder can remove and add it repeatedly. Each removal causes
-   * events that are stored, sent to webhooks, and counted. Honest use stays far below the limit.
+   * events that are stored, sent to webhooks, and counted. Legitimate use stays far below the limit.
    */
   removal: { perSecond: 1 / 60, burst: 20 },
 } as const satisfies Record<string, Rate>
@@ -93,7 +93,7 @@ export function rejectSlowly(limit: Limit): (key: string, party?: string) => Pro
 
 /**
  * @param name the name of the limit in the log
- * @param options.counted the plural of what the limit counts, for the message
+ * @param options.counted the plural name of the counted things, for the error message
  */
 export function createLimit(
   buckets: Pick<Buckets, 'take'>,
@@ -114,7 +114,7 @@ export function createLimit(
 }
 
 /**
- * Creates buckets that are not shared. Deletes buckets that are full again, at most every USAGE_TTL_SECONDS.
+ * Creates buckets for one process. Deletes buckets that are full again, at most every USAGE_TTL_SECONDS.
  * @param maxKeys the number of keys with a separate bucket. Further keys share one, so that memory is bounded
  */
 export function createOwnBuckets(rate: Rate, maxKeys = Number.POSITIVE_INFINITY): Pick<Buckets, 'take' | 'size'> {
@@ -138,8 +138,8 @@ interface Rate {
   perSecond: number
   burst: number
   /**
-   * The factor of the requests of a party when they are compared with the rest. With 9, a single party gets a tenth of
-   * the burst, and ten greedy parties leave more than a third to others. Default: 1.
+   * The factor by which the requests of a party are multiplied before they are compared with the remaining ones. With
+   * 9, one party gets a tenth of the burst, and ten greedy parties leave over a third to others. Default: 1.
    */
   partyWeight?: number
 }
@@ -161,7 +161,7 @@ export interface Buckets {
   /** Deducts requests that the process `from` admitted since its usage was last read. */
   merge(from: string, key: string, count: number, now: number): void
   /**
-   * Called after an exchange of usage: the given number of processes, including this one, share the remaining requests.
+   * Divides the remaining requests among the given number of processes, including this one, after an exchange of usage.
    */
   share(processes: number, now: number): void
   /** The number of keys in memory. */
@@ -183,12 +183,12 @@ interface Bucket {
   parts: Map<string, number>
 }
 
-/** A count is reported for this long after it last rose, so that no process misses it. */
+/** The time for which a count is reported after it last rose, so that no process misses it. */
 const USAGE_TTL_SECONDS = 5
 
 /**
- * The number of counted requests of a party below which the party is removed from `parts`, because the requests no
- * longer change a decision.
+ * The number of requests that are not refilled yet, below which a party is removed from `parts`, because it no longer
+ * changes a decision.
  */
 const LEAST_PART = 0.01
 
@@ -233,8 +233,8 @@ export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buck
   }
 
   /**
-   * Returns the number of processes that use the key. Returns the number of all processes until each of them had time
-   * to report its usage.
+   * Returns the number of processes that use the key. For a new key, returns the number of all processes until each of
+   * them had time to report its usage.
    */
   function users(bucket: Bucket, now: number): number {
     if (now - bucket.knownSince < ACTIVE_MS / 1000) return instances
@@ -286,7 +286,7 @@ export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buck
       for (const [key, bucket] of buckets) {
         fill(bucket, now)
         if (bucket.usage === 0 && bucket.level === capacity) buckets.delete(key)
-        // Allow at least one request, because a share of a small limit can be less than one.
+        // Allow at least one request, because the share of a process in a small limit can be less than one.
         else bucket.allowance = Math.max(1, bucket.level / users(bucket, now))
       }
     },
