@@ -12,10 +12,10 @@ export interface Certificate {
 
 const DAY_SECONDS = 86_400
 
-/** The number of days before the expiry of a certificate from which doctor and the log warn. */
+/** Doctor and the log warn about a certificate if fewer than this number of days remain until its expiry. */
 export const WARNING_DAYS = 30
 
-/** The number of days before the expiry from which the log reports an error, because a renewal takes days. */
+/** Below this number of remaining days, the log reports an error, because a renewal takes days. */
 const URGENT_DAYS = 7
 
 export function certificatesOf({ apple }: { apple?: AppleIdentity }): Certificate[] {

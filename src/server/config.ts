@@ -18,16 +18,16 @@ export interface RetentionDays {
   auditDays: number
 }
 
-/** The OpenID Connect provider at which people sign in. */
+/** The OpenID Connect provider with which people sign in. */
 export interface OidcConfig {
   issuer: URL
   clientId: string
   clientSecret: string
   /** Whether an email address counts as verified without the claim `email_verified`. */
   trustsEmail: boolean
-  /** The claim with the groups of a person; undefined if only members have roles. */
+  /** The claim that lists the groups of a person. If omitted, people have only their roles as members. */
   rolesClaim?: string | undefined
-  /** The roles of groups. A group with the name of a role also has this role in the workspace `default`. */
+  /** The roles that groups have. A group whose name is a role also has this role in the workspace `default`. */
   groupRoles: GroupRole[]
 }
 
@@ -58,27 +58,27 @@ export interface Config {
   /** Requests per second and token; 0 disables the limit. */
   rateLimit: number
   rateBurst: number
-  /** The phones that this process pushes to per second for bulk changes; 0 pushes as fast as APNs accepts. */
+  /** The maximum number of phones that a process pushes to per second for bulk changes; 0 means no limit. */
   pushRate?: number
-  /** The submissions of join pages per minute; the defaults of `createJoinLimits` if omitted. */
+  /** The maximum number of submissions of join pages per minute. Default: the rates of `createJoinLimits`. */
   joinRates?: { perAddress: number; perPage: number }
   maxConnections: number
-  /** The lifetime of hosted links of a pass without an expiry, in days. */
+  /** The lifetime, in days, of the hosted links of a pass that has no expiry. */
   linkTtlDays: number
-  /** The SMTP server and the sender of email; omitted if the server sends none. */
+  /** The SMTP server and the sender of email. If omitted, the server sends no email. */
   mail?: { smtpUrl: string; from?: string | undefined } | undefined
   /** The folder of the Apple and Google badges of hosted pages. */
   badgesFolder?: string | undefined
   retention: RetentionDays
   /** Whether webhooks over plain http, and to hosts of the private network, are allowed, for development. */
   allowInsecureWebhooks: boolean
-  /** The number of proxies in front of the server whose X-Forwarded-For is trusted. */
+  /** The number of proxies in front of the server whose X-Forwarded-For header is trusted. */
   trustedProxies: number
-  /** Further paths that serve phones, for passes from other providers. */
+  /** Further paths of the PassKit web service, for passes that other providers issued. */
   applePrefixes?: string[]
   /** The origins whose pages can call the API from a browser. */
   corsOrigins?: string[]
-  /** Default: people cannot sign in. */
+  /** The provider with which people sign in. If omitted, people cannot sign in. */
   oidc?: OidcConfig | undefined
   /** The folder of sandbox credentials. Default: next to the SQLite file. */
   sandboxFolder?: string | undefined
@@ -98,31 +98,31 @@ export interface Config {
   }
 }
 
-/** Whether a host of a URL is this machine, which browsers trust without https. */
+/** Whether the host of a URL is this machine. Browsers trust such a host without https. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
 }
 
-/** The file of the server key next to a SQLite database; undefined for PostgreSQL, whose key must be given. */
+/** Returns the path of the server key next to a SQLite file; undefined for PostgreSQL, whose key must be set. */
 export function serverKeyFile(config: Pick<Config, 'databaseUrl'>): string | undefined {
   const file = sqliteFile(config.databaseUrl)
   return file && `${resolve(file)}.key`
 }
 
-/** The private file for the first owner token next to a SQLite database; undefined for PostgreSQL. */
+/** Returns the path of the file for the first owner token next to a SQLite file; undefined for PostgreSQL. */
 export function firstTokenFile(config: Pick<Config, 'databaseUrl'>): string | undefined {
   const file = sqliteFile(config.databaseUrl)
   return file && `${resolve(file)}.token`
 }
 
-/** The configured folder of the sandbox, else one next to the SQLite file. */
+/** Returns the configured folder of the sandbox. Default: next to the SQLite file, or in the working directory. */
 export function sandboxFolder(config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>): string {
   if (config.sandboxFolder) return resolve(config.sandboxFolder)
   const file = sqliteFile(config.databaseUrl)
   return file ? `${resolve(file)}.sandbox` : join(process.cwd(), 'passes.sandbox')
 }
 
-/** Returns the content of a credential and its name for errors. @throws CredentialError */
+/** Returns the content of a credential, and its name for errors. @throws CredentialError if it cannot be read */
 export function readSecret(secret: Secret, flag: string): { source: string; pem: Buffer } {
   if (/^\s*(-----BEGIN|\{)/.test(secret)) return { source: flag, pem: Buffer.from(secret) }
   if (!existsSync(secret)) {

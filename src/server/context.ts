@@ -52,14 +52,14 @@ export interface Services {
   /** The synchronization with Google; undefined if google is not configured. */
   google?: GoogleSync
   webhookSecrets: WebhookSecrets
-  /** The keys that sign heads of chains. */
+  /** The keys that sign the heads of the chains of ledgers and audit logs. */
   signingKeys: SigningKeys
-  /** Registrations that ended because their devices are gone. */
+  /** Counts and logs registrations that were deleted because Apple reported their push tokens as invalid. */
   droppedRegistrations: DroppedRegistrations
   wakeUps: WakeUps
   doorActivity: DoorActivity
   linkOpens: LinkOpens
-  /** The tokens of the forms of join pages. */
+  /** Creates and verifies the tokens of forms of join pages. */
   formTokens: FormTokens
   /** Sends email; undefined without --smtp-url. */
   mail?: Mailer
@@ -80,7 +80,7 @@ export interface Services {
 
 export type JobServices = Pick<Services, 'store' | 'clock' | 'log'>
 
-/** The services of long jobs, which end between two transactions when the server stops. */
+/** The services of long jobs. If the server stops, a long job ends after its current transaction. */
 export type LongJobServices = Pick<Services, 'store' | 'clock' | 'stopping' | 'eventLoop'>
 
 /** The services without the store: each request has its own store, which is limited to the projects of its token. */
@@ -97,7 +97,7 @@ export interface RequestContext {
   headers: Headers
   /** The work in flight in this process, by workspace. */
   inFlight: InFlight
-  /** Seals a cursor inside an encoded body. Cursors of other bodies are sealed when the response is written. */
+  /** Seals a cursor that a handler writes into an already encoded body. Other cursors are sealed with the response. */
   sealCursor: (cursor: string) => string
 }
 

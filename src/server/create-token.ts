@@ -44,7 +44,7 @@ export async function createToken(
   return { text, token }
 }
 
-/** The time before its expiry from which a token is reported. */
+/** A token is reported if it expires within this time. */
 const NOTICE_MS = 30 * 86_400_000
 const MAX_REPORTED = 20
 

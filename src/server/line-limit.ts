@@ -1,6 +1,6 @@
-/** A limit of log lines that strangers can cause. */
+/** A limit on the log lines that unauthenticated clients or repeated failures cause. */
 export interface LineLimit {
-  /** Whether to write a line. @param source the cause, such as an address or a workspace */
+  /** Counts a line, and returns whether to write it. @param source the cause, such as an address or a workspace */
   admits(source: string): boolean
 }
 
@@ -24,7 +24,7 @@ export interface LineLimitOptions {
   now?: () => number
 }
 
-/** @param onLeftOut called after a minute with the number of omitted lines, and the number of sources */
+/** @param onLeftOut called after each minute with omitted lines; receives their number and the number of all sources */
 export function createLineLimit(
   onLeftOut: (leftOut: number, sources: number) => void,
   { linesBySource = MAX_LINES_BY_SOURCE, now = monotonicSeconds }: LineLimitOptions = {},
@@ -61,7 +61,7 @@ export function createLineLimit(
   }
 }
 
-/** Returns the time for limits, in seconds. It never goes back, even if the clock of the machine is set. */
+/** Returns a time in seconds that never goes back, even if the clock of the machine is set. */
 export function monotonicSeconds(): number {
   return performance.now() / 1000
 }

@@ -52,7 +52,7 @@ export function signLink({ kind, ...facts }: Link, key: LinkKey): string {
   return sign(kind, toBytes(facts), key)
 }
 
-/** Returns a buffer for a token with all facts except the kind, the only difference among the links of a pass. */
+/** Returns the bytes of a token with all facts except the kind. The links of a pass differ only in the kind. */
 function toBytes({ workspaceId, passId, generation, expiresAt }: Omit<Link, 'kind'>): Buffer {
   const bytes = Buffer.alloc(FACTS_BYTES + TAG_BYTES)
   parseUuid(workspaceId).copy(bytes, 1)
@@ -68,7 +68,7 @@ function sign(kind: LinkKind, bytes: Buffer, key: LinkKey): string {
   return bytes.toString('base64url')
 }
 
-/** @param keys the accepted subkeys for links, the current one first */
+/** Checks a token and its expiry. @param keys the accepted subkeys for links, in any order */
 export function verifyLink(token: string, keys: readonly LinkKey[], at: Date): LinkCheck {
   if (!SHAPE.test(token)) return { ok: false, reason: 'malformed' }
   const bytes = Buffer.from(token, 'base64url')
@@ -92,8 +92,8 @@ export function verifyLink(token: string, keys: readonly LinkKey[], at: Date): L
 }
 
 /**
- * Returns the expiry of a link: that of the pass, but at least 30 days from now, because mailed links are opened later.
- * If the pass has no expiry, the link lasts for `ttlDays`.
+ * Returns the expiry of a link: the expiry of the pass, but at least 30 days from now, because a mailed link can be
+ * opened later. If the pass has no expiry, the link lasts for `ttlDays`.
  */
 export function linkExpiry(passExpiresAt: Date | null, at: Date, ttlDays = 400): Date {
   if (passExpiresAt === null) return new Date(at.getTime() + ttlDays * DAY_MS)
@@ -114,7 +114,7 @@ interface LinksOptions {
   ttlDays: number
 }
 
-/** Creates and verifies hosted links, without a write or a read. Links of previous server keys are accepted. */
+/** Creates and verifies hosted links without access to the database. Links of previous server keys are accepted. */
 export function createLinks({ keys, publicUrl, platforms: configured, ttlDays }: LinksOptions) {
   const acceptedKeys = [keys.current, ...keys.previous].map((key) => createSecretKey(deriveKey(key, 'links')))
   const signingKey = acceptedKeys[0]!
@@ -130,7 +130,7 @@ export function createLinks({ keys, publicUrl, platforms: configured, ttlDays }:
     publicUrl,
     urlFor: (kind: Platform | 'smart', pass: StoredPass, at: Date) => linksOf(pass, at)(kind),
     verify: (token: string, at: Date) => verifyLink(token, acceptedKeys, at),
-    /** Returns fresh links of an installable pass; null for platforms that are not configured. */
+    /** Returns links of an installable pass; null for platforms that are not configured, and without a group. */
     build(pass: StoredPass, at: Date): Record<LinkKind, string | null> {
       const urlOf = linksOf(pass, at)
       return {

@@ -34,8 +34,8 @@ export function createLogger(
 }
 
 /**
- * Returns the failure of a log line whose repetitions can be omitted, such as a line of background work or of an
- * outage; undefined for other lines.
+ * Returns a key for the failure in a log line if its repetitions can be omitted: the line has no facts except an error,
+ * or the error is an outage of the database. Returns undefined for other lines.
  */
 function repeatableFailure([facts, message]: readonly unknown[]): string | undefined {
   const { err } = (facts ?? {}) as { err?: unknown }
@@ -45,8 +45,8 @@ function repeatableFailure([facts, message]: readonly unknown[]): string | undef
 }
 
 /**
- * Omits the stack and the statement if the database is unavailable: they do not explain an outage, and every failing
- * request would log them. knex puts the statement before the message.
+ * Omits the stack and the SQL statement if the database is unavailable: they do not explain the outage, and every
+ * failing request would log them. knex puts the statement before the message.
  */
 function serializeError(error: unknown): unknown {
   const reason = findUnavailability(error)
