@@ -11,8 +11,9 @@ import { emitRemovals, queueWalletUpdates } from '../wallet-sync/holders.ts'
 const ROWS = { first: 250, most: 1_000 }
 
 /**
- * Sets the minimum number of rows per transaction to `passesPerTurn`. With ten rows, a busy PostgreSQL marks a third as
- * many passes per second, and deletes a sixth as many rows. On PostgreSQL, a larger transaction delays no other writer.
+ * Returns the bounds of rows per transaction, at least `passesPerTurn`: with ten rows, a busy PostgreSQL marks a third
+ * as many passes per second, and deletes a sixth as many rows. On PostgreSQL, a larger transaction delays no other
+ * writer.
  */
 function rowsOf({ passesPerTurn }: Pick<Services['store'], 'passesPerTurn'>) {
   return { ...ROWS, least: passesPerTurn }
@@ -39,8 +40,8 @@ const GOOGLE_CALLBACK_DAYS = 30
 const DEVICE_LOG_DAYS = 30
 
 /**
- * The number of days for which ended door invitations are kept. By then, every claim that began before the end has
- * finished.
+ * The number of days for which ended door invitations are kept. By then, every claim that began before the invitation
+ * ended has finished.
  */
 const DOOR_INVITATION_DAYS = 1
 
@@ -50,15 +51,15 @@ const DOOR_INVITATION_DAYS = 1
  */
 const SNAPSHOT_DAYS = 2
 
-/** The number of days for which expired sessions are kept. Their people stay, because the audit log names them. */
+/** The number of days for which expired sessions are kept. Their users are kept, because the audit log names them. */
 const SESSION_DAYS = 1
 
 /** The number of days for which ended upgrades of passes are kept. */
 const UPGRADE_DAYS = 90
 
 /**
- * The number of days after which a submission of a join page is deleted if no job has processed it. Such a submission
- * remains if its job was discarded and then deleted.
+ * The number of days after which a submission of a join page is deleted if no job has processed it. A submission stays
+ * unprocessed if its job was discarded and then deleted.
  */
 const JOIN_SUBMISSION_DAYS = 30
 
@@ -92,8 +93,8 @@ export async function sweep(
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteDeliveries(...given))
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteEvents(...given))
   if (auditDays > 0) {
-    // Trim an hour more than is deleted, because entries are chained in the order of their commits, which differs from
-    // the order of their IDs by seconds.
+    // Trim the chains to an hour after the deleted entries: entries are chained in the order of their commits, which
+    // differs by seconds from the order of their IDs.
     const bound = new Date(clock().getTime() - auditDays * DAY_MS + HOUR_MS)
     await trimChains(services, bound, () => !stopping.aborted)
   }
@@ -121,7 +122,7 @@ export async function sweep(
 }
 
 /**
- * The number of hours whose figures are packed together. Packing each hour separately would rewrite the block of the
+ * The number of hours whose figures are packed at once. Packing each hour separately would rewrite the block of a
  * project more often.
  */
 const PACKED_HOURS = 6

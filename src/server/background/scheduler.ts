@@ -45,7 +45,7 @@ export function startScheduler(services: SchedulerServices) {
 
   async function tick(name: ScheduleName = 'each-second'): Promise<void> {
     for (const task of schedules[name].tasks) {
-      // Run no task while the clock is wrong: this process would expire passes early and claim jobs of other servers.
+      // Run no task while the clock is wrong: this process could expire passes early and take jobs of other servers.
       if (!services.isClockOff() && (await lease.hold())) await task(services, own)
     }
   }
@@ -125,8 +125,8 @@ function chainEvidence(services: SchedulerServices, { lease, loggedAt }: Own): P
 }
 
 /**
- * Chains the last entries before the process ends, for at most LAST_CHAINING_MS. The next process chains the remaining
- * ones.
+ * Chains the last entries before the process ends, for at most LAST_CHAINING_MS. The next process chains any that
+ * remain.
  */
 function chainLast(services: SchedulerServices, { loggedAt }: Own): Promise<void> {
   const began = performance.now()

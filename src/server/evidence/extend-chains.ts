@@ -24,15 +24,15 @@ interface BrokenChain extends ChainKey {
 const ROWS = { first: 200, most: 2_000 }
 
 /**
- * Appends new entries of ledgers and audit logs to their chains, and signs the new ends, until no entry waits. Several
- * servers can do so concurrently. Entries are chained about a second after they are written; after that, verification
- * detects every change. A chain whose end differs from its signature is not extended, so that a manipulation is never
- * signed.
+ * Appends new entries of ledgers and audit logs to their chains, and signs the new ends, until no entry is pending.
+ * Several servers can do so concurrently. Entries are chained about a second after they are written. After that,
+ * verification detects every change. A chain whose end does not match its signature is not extended, so that a
+ * manipulation is never signed.
  */
 export async function extendChains(chaining: Chaining, mayGoOn: () => boolean | Promise<boolean>): Promise<void> {
   const { store } = chaining
-  // Chain four times as many entries as passes, because an entry costs a quarter of a pass. On PostgreSQL, a larger
-  // transaction saves BEGIN and COMMIT, which take as long as many entries, and it blocks no other writer.
+  // Chain four times as many entries as passes, because an entry takes a quarter of the time of a pass. On PostgreSQL,
+  // a larger transaction saves BEGIN and COMMIT, which take as long as many entries, and it blocks no other writer.
   const pace = createPace({ ...ROWS, least: 4 * store.passesPerTurn })
   const broken: BrokenChain[] = []
   while ((await store.chains.hasPending()) && (await mayGoOn())) {
@@ -71,8 +71,8 @@ async function chainEntries(
 ): Promise<BrokenChain[]> {
   if (pending.length === 0) return []
   const groups = groupBy(pending, nameOf)
-  // Lock both chains of each workspace, because the key of a workspace is created together with the beginnings of both
-  // chains.
+  // Lock and sign both chains of each workspace together: once the workspace has a key, a chain without a signature is
+  // not valid.
   const workspaceIds = [...new Set(pending.map(({ workspaceId }) => workspaceId))]
   const heads = await tx.chainHeads.lock(
     workspaceIds.flatMap((workspaceId) => chainNames.map((chain) => ({ workspaceId, chain }))),
@@ -123,7 +123,7 @@ function nameOf({ workspaceId, chain }: ChainKey): string {
 
 const BLOCK = 1_000
 
-/** Returns the blocks of entries after the head of their chain. Entries that no longer exist are skipped. */
+/** Returns the blocks that continue a chain with new entries. Skips entries that no longer exist. */
 async function chain(
   tx: Repositories,
   { workspaceId, chain, ...head }: Head,
@@ -153,7 +153,7 @@ function toChained({ fixed, personal, salt, commitment }: Entry): Omit<ChainedEn
   return { values: fixed, commitment: salt ? commitmentOf(salt, personal) : commitment }
 }
 
-/** The number of blocks that one transaction removes from a chain. */
+/** The number of blocks that a transaction removes from a chain: at first, and at most. */
 const BLOCKS = { first: 10, most: 1_000 }
 
 /**

@@ -33,8 +33,8 @@ const MAX_KEPT = 10_000
 export function createSigningKeys({ current, previous }: ServerKeys): SigningKeys {
   const keys = [current, ...previous]
   const opened = new Map<string, KeyPair>()
-  // The heads that this process last signed: comparing a head with its last value is as safe as verifying its
-  // signature, and cheaper.
+  // The heads that this process last signed. Comparing a head with its last value is as safe as verifying its
+  // signature, and faster.
   const signed = new Map<string, SignedHead>()
 
   async function open(tx: Repositories, workspaceId: string): Promise<KeyPair> {
@@ -92,7 +92,7 @@ function make(workspaceId: string, serverKey: Uint8Array): { publicKey: string; 
   }
 }
 
-/** Returns the row that a sealed key is bound to. */
+/** Returns the name of the row to which a sealed key is bound. */
 function rowOf(workspaceId: string): string {
   return `chain-key/${workspaceId}`
 }
