@@ -21,7 +21,7 @@ export type CallOutcome = 'answered' | 'failed' | null
 
 export interface WatchedCall<T> {
   outcomeOf(result: { value: T } | { error: unknown }): CallOutcome
-  /** Returns the reason of a failure for the log. A thrown error is its own reason. */
+  /** Returns the reason of a failed outcome for the log. If the call throws, the reason is the message of the error. */
   reasonOf?: ((value: T) => string | undefined) | undefined
   /** Called at most once if the call hangs, so that other work does not wait for it. */
   onHang?: (() => void) | undefined
@@ -35,7 +35,7 @@ export interface BreakersOptions {
   clock: () => Date
   log: Pick<Logger, 'info' | 'warn'>
   metrics: Pick<Metrics, 'identityPaused'>
-  /** The time without any response after which a call counts as hanging. Default: 2. */
+  /** The seconds without a response to any call of the identity after which a call counts as hanging. Default: 2. */
   hangSeconds?: number | undefined
 }
 
@@ -44,7 +44,7 @@ const FIRST_PAUSE_MS = 2_000
 export const MAX_PAUSE_MS = 60_000
 /** The interval at which other work is retried while a call hangs. */
 const RECHECK_MS = 2_000
-/** The time after which a test that has not ended is repeated; longer than any call takes. */
+/** The time after which a test that has not ended is repeated. It is longer than any call takes. */
 const TRY_MS = 30_000
 
 /** Creates the breakers of a process on demand, by platform and identity; null is the identity of the server. */
@@ -64,9 +64,9 @@ export function createBreakers(options: BreakersOptions) {
 }
 
 /**
- * Pauses the calls of an identity while its platform does not respond, so that other work continues. Calls pause for 2
- * s after five consecutive failures, or after one call that hangs and fails. Each failed test doubles the pause, up to
- * a minute. While a call hangs, no other call begins until a call gets a response.
+ * Pauses the calls of an identity while its platform does not respond, so that other work continues. Calls pause for
+ * two seconds after five consecutive failures, or after one call that hangs and fails. Each failed test doubles the
+ * pause, up to a minute. While a call hangs, no other call begins until any call gets a response.
  */
 function createBreaker(
   { platform, identityId }: { platform: Platform; identityId: string | null },

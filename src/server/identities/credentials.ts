@@ -22,7 +22,7 @@ import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, readSecret } from '../config.ts'
 import type { Logger } from '../log.ts'
 
-/** The sealed secrets of an Apple identity, as PEM. The PEM of the key itself is not encrypted. */
+/** The sealed secrets of an Apple identity, as PEM. The PEM of the key has no passphrase. */
 export const AppleSecrets = z.object({ certificate: z.string(), key: z.string(), wwdr: z.string() })
 export type AppleSecrets = z.output<typeof AppleSecrets>
 
@@ -115,7 +115,7 @@ export function readAppleCredentials({ apple }: Pick<Config, 'apple'>): AppleCre
   }
 }
 
-/** @param passphrase of the key, or of a .p12 file that holds both @throws CredentialError */
+/** Returns both from a .p12 file or two files. @param passphrase that of the key or the .p12 @throws CredentialError */
 export function readPassFiles(
   { certificate, key }: { certificate: CredentialSource; key: CredentialSource | undefined },
   passphrase: string | undefined,

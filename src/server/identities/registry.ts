@@ -15,8 +15,9 @@ import { openApple, openGoogle } from './credentials.ts'
 export type Identities = ReturnType<typeof createIdentities>
 
 /**
- * The functions that open an identity of the database, by platform. If `before` is given, this open identity continues
- * with the new keys. A platform without an opener has only the identity of the server.
+ * The functions that open an identity of the database, by platform. An opener can return `before`, the identity opened
+ * earlier, with new keys, so that its connections stay open. A platform without an opener has only the identity of the
+ * server.
  */
 export type SideOpeners = { [P in Platform]?: (stored: StoredIdentity, before?: Sides[P]) => Promise<Sides[P]> }
 
@@ -39,11 +40,11 @@ export interface IdentitiesOptions {
 /** The interval of reads. It is short, because a change must reach each process within 10 seconds. */
 const REFRESH_MS = 5_000
 
-/** The minimum interval of reads for unknown pass types, which strangers can request. */
+/** The minimum interval of reads that unknown pass types cause. Any client can request unknown pass types. */
 const MIN_REFRESH_MS = 1_000
 
 /**
- * The identities that sign, push, and write for passes; null is the identity of the server. An identity is opened on
+ * The identities that sign, push, and write passes; null is the identity of the server. An identity is opened on
  * demand, and follows changes of its row within seconds. An identity that is not usable affects only its own passes.
  */
 export function createIdentities(options: IdentitiesOptions) {
@@ -114,8 +115,8 @@ export function createIdentities(options: IdentitiesOptions) {
   }
 
   /**
-   * Returns `undefined` for a platform that this process does not issue for.
-   * @throws ApiError the `signingError` of the platform
+   * Returns an open identity; undefined for a platform that this process does not issue for.
+   * @throws ApiError with the `signingError` of the platform if the identity is not usable
    */
   async function of<P extends Platform>(platform: P, id: string | null): Promise<Sides[P] | undefined> {
     const own = server()[platform]
@@ -171,7 +172,7 @@ export function createIdentities(options: IdentitiesOptions) {
   }
 }
 
-/** Connects identities of the database to their platforms. Tests replace it. */
+/** Connects identities of the database to their platforms. Tests replace these functions. */
 export interface IdentityConnections {
   openPush(of: { name: string; isSandbox: boolean; identity: AppleIdentity }): RenewablePush
   openGoogle(of: { name: string; isSandbox: boolean; signer: GoogleSigner }): Promise<Omit<Sides['google'], 'wallet'>>

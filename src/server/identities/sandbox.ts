@@ -9,7 +9,7 @@ import { createSandboxGoogle, type ServiceAccount } from '../../wallets/sandbox/
 import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, sandboxFolder } from '../config.ts'
 
-/** Sandbox credentials are created on the first start, next to the database, and readable only by their owner. */
+/** The first start creates the credentials of the sandbox next to the database, readable only by their owner. */
 
 /** The pass type of the sandbox. No real phone holds a pass of this type. */
 export const SANDBOX_PASS_TYPE = 'pass.test.passes.sandbox'
@@ -26,7 +26,7 @@ export interface AppleSandbox {
   wwdrKeyPem: string | undefined
 }
 
-/** Creates the Apple certificates of the sandbox on the first start, and if they are damaged or expired. */
+/** Returns the Apple certificates of the sandbox. Creates them if they are missing, damaged, or expired. */
 export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox> {
   return loadOrCreate(
     join(sandboxFolder(config), 'apple'),
@@ -128,9 +128,7 @@ export function sandboxIssuers(config: Pick<Config, 'databaseUrl' | 'sandboxFold
     })
 }
 
-/**
- * Whether the certificates next to the signing identity are valid. The signing identity was checked when it was read.
- */
+/** Whether the other certificates of the sandbox are valid. The signing identity was checked when it was read. */
 function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: AppleSandbox, at: Date): boolean {
   try {
     const [root, wwdr, server] = [rootPem, wwdrPem, serverCertificatePem].map((pem) => new X509Certificate(pem))
