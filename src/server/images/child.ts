@@ -3,8 +3,8 @@ import type { ImageSize } from '../../wallets/wallet.ts'
 import { type MadeFiles, makeFiles } from './make-files.ts'
 
 /**
- * The process that decodes images, one at a time. It kills itself when its parent exits for any reason: a decoder that
- * hangs in native code would block an orderly exit.
+ * The process that decodes images, one at a time. When its parent exits for any reason, this process kills itself,
+ * because a decoder that hangs in native code would prevent an orderly exit.
  */
 
 export interface DecodeRequest {
@@ -12,7 +12,7 @@ export interface DecodeRequest {
   sizes: readonly ImageSize[]
 }
 
-/** A message to the parent; `ready` comes once, before all others. */
+/** A message to the parent. The message `ready` is sent once, before all others. */
 export type DecodeResponse = { ready: true } | { made: MadeFiles } | { error: string }
 
 /**

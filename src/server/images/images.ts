@@ -18,7 +18,7 @@ import type { MadeFiles } from './make-files.ts'
 
 export interface AcceptedImage {
   contentType: ImageType
-  /** The upload up to the end of the image data. */
+  /** The uploaded bytes up to the end of the image data. */
   data: Uint8Array
   width: number
   height: number
@@ -33,7 +33,7 @@ export interface Images {
   close(): void
 }
 
-/** The maximum numbers of waiting uploads, each of up to 5 MiB, in total and per workspace. */
+/** The maximum numbers of uploads of up to 5 MiB that wait or are being decoded, in total and per workspace. */
 const MAX_WAITING = 24
 const MAX_WAITING_OF_WORKSPACE = 8
 const RETRY_AFTER_SECONDS = 2
@@ -79,14 +79,14 @@ export function createImages(store: Store, decoder: Decoder): Images {
   }
 }
 
-/** The name of the file that contains the mosaic of an image, which warnings of templates use. */
+/** The name of the file with the mosaic of an image, from which warnings about templates are computed. */
 export const MOSAIC_FILE = `mosaic ${MOSAIC.columns}x${MOSAIC.rows}`
 
 function toStored({ bytes, ...size }: ImageFile): StoredImageFile {
   return { size: nameOf(size), data: bytes }
 }
 
-/** Returns a file name that contains the pixel size, so that a later version with other sizes creates other files. */
+/** Returns a file name that contains the size, so that a later version with other sizes creates other files. */
 function nameOf({ width, height, scale }: ImageSize): string {
   return `${width}x${height}@${scale}`
 }
@@ -112,7 +112,7 @@ export interface FairQueue {
 
 export class QueueFull extends Error {
   override readonly name = 'QueueFull'
-  /** Whether the limit of the owner was reached, instead of the total limit. */
+  /** Whether the limit per owner was reached, rather than the total limit. */
   readonly isOwners: boolean
 
   constructor(isOwners: boolean) {
@@ -150,7 +150,7 @@ export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOption
 }
 
 export interface Decoder {
-  /** @throws ImageFault if the image is damaged or crashes the decoder */
+  /** @throws ImageFault if the image is damaged, takes too long, or crashes the decoder */
   decode(request: DecodeRequest): Promise<MadeFiles>
   /** Ends the process. The next call of `decode` starts another. */
   close(): void
@@ -224,12 +224,12 @@ class DecoderEnded extends Error {
 /** Starts the process. Resolves once it has loaded its libraries. */
 async function startDecoder(program: string, onEnd: () => void): Promise<DecoderProcess> {
   const child = fork(program, [], {
-    // Load tsx if the server runs from source, because there is no compiled file in that case.
+    // Load tsx if the server runs from source, in which case the program is a TypeScript file.
     execArgv: extname(program) === '.ts' ? ['--import', 'tsx'] : [],
     // Run in a folder from which Node finds tsx.
     cwd: dirname(program),
-    // Pass no settings: an attacker who takes over the decoder must not find a key. Also keep warnings of its libraries
-    // out of the log.
+    // Pass no settings of the server: an attacker who takes over the decoder must not find a key. VIPS_WARNING keeps
+    // warnings of the image library out of the log.
     env: { VIPS_WARNING: 'none', MALLOC_ARENA_MAX: '2' },
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

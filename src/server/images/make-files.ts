@@ -19,8 +19,7 @@ const TIMEOUT_SECONDS = 10
 /**
  * Decodes an image once and creates PNG files that fit into the sizes. Images are enlarged only for sizes that request
  * it. Sizes that the image cannot fill are omitted, except those of scale 1. The mosaic is made from the largest of the
- * sizes. Runs native code on untrusted data, so
- * call it only in the decoder process.
+ * sizes. Runs native code on untrusted data, so call it only in the decoder process.
  * @throws if the file is damaged or takes too long
  */
 export async function makeFiles(bytes: Uint8Array, sizes: readonly ImageSize[]): Promise<MadeFiles> {

@@ -20,13 +20,13 @@ type AppleServices = DeviceLogServices & Pick<Services, 'packages' | 'linkOpens'
 
 export interface PhoneLimits {
   rejected: LimitRejected
-  /** Called before a pass is removed from its last wallet. Throws if that happens too often. */
+  /** Counts a removal of a pass from its last wallet, in its transaction. Throws if there are too many. */
   removals: (passId: string) => void
-  /** Counts a list of passes as several requests of the client address, because the list costs as much. */
+  /** Counts a list of passes as `cost` further requests of the client address, because a long list costs as much. */
   lists: (event: H3Event, cost: number) => void
 }
 
-/** Called with each rejected request. Slows down clients that guess serial numbers and tokens. */
+/** Called with each rejected request, to slow down clients that guess serial numbers and tokens. */
 export type LimitRejected = (event: H3Event) => void
 
 const Registration = z.object({ pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/) })
@@ -38,8 +38,8 @@ const SerialNumber = text(1, 255)
 const MAX_BODY_BYTES = 64 * 1024
 
 /**
- * The maximum number of devices of a pass. It is limited, because an update of the pass reads all of them. Even a pass
- * that many people share has far fewer.
+ * The maximum number of devices of a pass. It is limited, because each update of the pass reads all of its devices.
+ * Even a pass that many people share has far fewer.
  */
 const MAX_DEVICES = 10_000
 
@@ -86,9 +86,9 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
         return isFirst
       }
       const isInserted = await tx.registrations.insert(workspaceId, { passId, deviceId, pushToken }, at)
-      // Push if the pass changed between its download and this registration. If the registration is known, delete the
-      // record of its last push, which did not reach the phone: the phone had another token, or still used the previous
-      // server of an imported pass.
+      // Push if the pass changed between its download and this registration. If the registration already existed,
+      // delete the record of its last push, because that push did not reach the phone: the phone had another token, or
+      // still used the previous server of an imported pass.
       const { walletVersion } = shown
       const isBehind =
         walletVersion > 1 &&
@@ -131,9 +131,9 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     // A tag that is higher than every assigned tag is from another server. In that case, list all passes of the device.
     const isForeign = known.serialNumbers.length === 0 && since !== null && (await store.deviceLists.isAhead(since.tag))
     const { serialNumbers, toNote, place } = isForeign ? await list({ tag: 0 }) : known
-    // A frozen server has a copy of the database. It does not know about later changes in the original database, for
-    // which the other server may have pushed this phone. So it must not respond that nothing changed; instead, the
-    // write below fails with 503.
+    // A frozen server has a copy of the database, and does not know about later changes in the original database. The
+    // other server can have pushed this phone for such a change. The response must therefore not be that nothing
+    // changed: the write below fails with 503 instead.
     if (serialNumbers.length === 0 && !store.isFrozen) return new Response(null, { status: 204 })
     if (toNote.length > 0 || store.isFrozen) {
       await store.statement((tx) => tx.deviceLists.setListed(deviceId, toNote, at))
@@ -202,7 +202,7 @@ function undated({ method, headers }: Pick<Request, 'method' | 'headers'>): Pick
 
 interface AuthenticatedPass {
   pass: StoredPass
-  /** Whether the pass is the permanently void copy of a former holder. */
+  /** Whether the pass is the copy of a former holder, which is permanently void. */
   isFormer: boolean
 }
 
@@ -273,7 +273,7 @@ function walletTag({ tag, passId }: DevicePlace): string {
   return passId === undefined ? `v${tag}` : `v${tag}-${passId}`
 }
 
-/** Returns `null` if the phone sends none. A tag of another server counts as older than every change. */
+/** Returns `null` if the phone sends no tag. A tag of another server counts as older than every change. */
 function parseTag(text: string | null): DevicePlace | null {
   if (text === null) return null
   const [, digits, id] = /^v(\d{1,15})(?:-(.{36}))?$/.exec(text) ?? []
@@ -284,7 +284,7 @@ function parseTag(text: string | null): DevicePlace | null {
 
 const SETTING = 'public-url'
 
-/** The public URL of the servers on a database, and the former URL if phones can still use it. */
+/** The public URL of the servers on a database, and the previous URL, which phones can still use. */
 const OwnAddress = z.object({ publicUrl: z.string(), former: z.string().optional() })
 type OwnAddress = z.output<typeof OwnAddress>
 

@@ -5,7 +5,7 @@ import type { JobServices, Services } from '../context.ts'
 
 export type DeviceLogServices = JobServices & Pick<Services, 'identities' | 'metrics'>
 
-/** The limits of a request. They are low, because any client can send one. */
+/** The limits of a request. They are low, because any client can send messages. */
 const MAX_LOGS = 5
 const MAX_LOGGED_LENGTH = 300
 const MAX_KEPT_LENGTH = 500
@@ -17,9 +17,8 @@ const MAX_KEPT_LENGTH = 500
 const MAX_NAMES = 2
 
 /**
- * Stores messages of a device. Devices are not authenticated, and only the message itself names a pass: if it contains
- * a pass type and a serial number, it is stored for the workspace of that pass. Every message is written to the log of
- * the server.
+ * Writes messages of a device to the log of the server. Devices are not authenticated, and only the message itself
+ * names a pass: if it contains a pass type and a serial number, it is also stored for the workspace of that pass.
  */
 export async function takeDeviceLogs(services: DeviceLogServices, logs: string[]): Promise<void> {
   const { store, clock, log, metrics } = services
@@ -41,7 +40,7 @@ export async function takeDeviceLogs(services: DeviceLogServices, logs: string[]
   }
 }
 
-/** Returns the pass that a message names; undefined if several match because identities share the pass type. */
+/** Returns the pass that a message names; undefined if several passes match, because identities share the pass type. */
 async function findNamed(message: string, { store, identities }: DeviceLogServices): Promise<StoredPass | undefined> {
   const types = namesIn(message, /\bpass\.[\w.-]*\w/g)
   const serialNumbers = serialNumbersIn(message)
@@ -83,7 +82,7 @@ function readable(message: string, workspaceId: string): Pick<NewDeviceLog, 'dev
   return { device, message: text.replaceAll(deviceId, device).slice(0, MAX_KEPT_LENGTH).toWellFormed() }
 }
 
-/** Removes control characters: databases accept no null character, and terminals interpret the others. */
+/** Removes control characters: databases reject the null character, and terminals interpret the others. */
 function clean(message: string): string {
   return message.replaceAll(/\p{Cc}+/gu, ' ').trim()
 }

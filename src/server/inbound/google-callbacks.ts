@@ -11,8 +11,8 @@ import type { LimitRejected } from './apple-service.ts'
 const MAX_BODY_BYTES = 64 * 1024
 
 /**
- * Receives callbacks about saved, deleted, and activated passes. Responds with 200 after the callback is stored, or if
- * it was stored earlier; with 4xx if Google did not sign it; and with 5xx for an error of the server, so that Google
+ * Receives callbacks about saved, deleted, and activated passes. Responds with 200 if the callback is stored now or was
+ * stored earlier, and with 4xx if Google did not sign it. Responds with 5xx to an error of the server, so that Google
  * retries.
  */
 export function mountGoogleCallbacks(
@@ -54,7 +54,7 @@ export function mountGoogleCallbacks(
 const Named = z.object({ objectId: z.string().max(255) })
 const Signed = z.object({ signedMessage: z.string().max(16_384) })
 
-/** Returns the issuer of the object that a callback names. The signature is not verified yet. */
+/** Returns the issuer of the object that a callback names. The signature is not verified at this point. */
 function issuerNamedBy(body: unknown): string {
   const { data: signed } = Signed.safeParse(body)
   const objectId = signed && parseAs(Named, signed.signedMessage)?.objectId
