@@ -3,12 +3,12 @@ import type { Repositories, Store } from '../../storage/store.ts'
 import type { LongJobServices } from '../context.ts'
 
 /**
- * Runs the long work of a job in chunks with a transaction each, so that another worker can resume it and other work
- * runs in between. Each chunk waits for its turn at the event loop, and has at least `store.passesPerTurn` rows: with
- * ten rows, a busy PostgreSQL needed five times as many round trips. Between two chunks, the job returns to its queue
- * if the server stops or the job has run for TURN_MS.
- * @param size the rows of a chunk, and optionally `prepare`, which reads and computes what a chunk needs outside of its
- * transaction
+ * Runs the long work of a job in chunks with a transaction each, so that other work runs in between and another worker
+ * can resume the job. Each chunk waits for its turn at the event loop. By default, a chunk has at least
+ * `store.passesPerTurn` rows: with ten rows, a busy PostgreSQL needed five times as many round trips. Between two
+ * chunks, the job returns to its queue if the server stops or the job has run for TURN_MS.
+ * @param size the bounds of the rows of a chunk, and optionally `prepare`, which reads and computes what a chunk needs
+ * before its transaction
  * @param chunk processes the next rows; returns true after the last chunk
  * @returns whether the work is complete; false if the job returned to its queue, or was lost to another worker
  */
@@ -33,8 +33,8 @@ export async function workInChunks<Prepared = undefined>(
 
   async function runChunk(tx: Repositories, rows: number, prepared: Prepared): Promise<boolean | undefined> {
     if (!(await tx.jobs.lockForChunk(job))) return undefined
-    // Measure from the first chunk, so that a job makes progress even if it waited longer than TURN_MS for the event
-    // loop.
+    // Measure the time from the first chunk, so that a job makes progress even if it waited for the event loop for
+    // longer than TURN_MS.
     turnEndsAt ??= performance.now() + TURN_MS
     if (!stopping.aborted && performance.now() < turnEndsAt) return chunk(tx, rows, prepared)
     await tx.jobs.snooze([job], clock())
@@ -44,16 +44,16 @@ export async function workInChunks<Prepared = undefined>(
 
 /**
  * The time after which a job returns to its queue. Without this limit, a few busy workspaces could hold all slots of a
- * queue, because their events arrive as fast as chunks process them.
+ * queue, because their new events can arrive as fast as a job processes them.
  */
 const TURN_MS = 10_000
 
-/** The target duration of a transaction. It is short, because a scan at a door can have to wait for one transaction. */
+/** The target duration of a transaction. It is short, because a scan at a door can have to wait for the transaction. */
 const TARGET_MS = 10
 
 /**
- * The maximum growth of the number of rows from one transaction to the next. Rows differ in cost, so the next ones can
- * be slower. With a factor of two, transactions took 18 ms on average and up to 62 ms while another workspace
+ * The maximum growth of the number of rows from one transaction to the next. Rows differ in cost, so the next rows can
+ * take longer. With a factor of two, transactions took 18 ms on average and up to 62 ms while another workspace
  * overloaded the server.
  */
 const GROWTH = 1.2

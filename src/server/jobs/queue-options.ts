@@ -13,11 +13,11 @@ export interface QueueOptions {
   perSecond?: number | undefined
 }
 
-/** Runs one job at a time. If a job crashes the process, no other job of the queue was running. */
+/** One job at a time, so that a job that crashes the process interrupts no other job of the queue. */
 export const quarantineOptions: QueueOptions = { batchSize: 1, batches: 1, hanging: 0 }
 
 /**
- * Limits the number of jobs per second at an even pace: the more jobs start together, the longer the next ones wait.
+ * Limits the number of jobs per second at an even pace: the more jobs start together, the longer the next jobs wait.
  * @param now milliseconds of a monotonic clock
  */
 export function createThrottle(perSecond = Number.POSITIVE_INFINITY, now = () => performance.now()) {
@@ -25,7 +25,7 @@ export function createThrottle(perSecond = Number.POSITIVE_INFINITY, now = () =>
   return {
     /** The maximum number of jobs that can start together: the number per second, but at least one. */
     most: Math.max(1, Math.floor(perSecond)),
-    /** Returns the milliseconds until more can start; 0 for now. */
+    /** Returns the milliseconds until further jobs can start; 0 if they can start now. */
     wait: () => Math.max(0, freeAt - now()),
     take(count: number): void {
       freeAt = Math.max(freeAt, now()) + (count / perSecond) * 1000

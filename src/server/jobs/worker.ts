@@ -25,9 +25,9 @@ import { createThrottle, type QueueOptions, quarantineOptions, type WorkerQueues
 export type JobHandler = (jobs: Job[], services: Services, slot?: Slot) => Promise<void>
 
 export interface Slot {
-  /** Whether a finished job can keep its slot, to continue immediately when more work comes. */
+  /** Whether a job without further work can keep its slot, to continue immediately when more work arrives. */
   mayStay(): boolean
-  /** Frees the slot, because the batch hangs at a platform. The batch keeps its jobs and continues. */
+  /** Frees the slot of a batch that hangs at a platform. The batch keeps its jobs and continues. */
   leave(): void
 }
 
@@ -45,9 +45,9 @@ export interface WorkerOptions {
 }
 
 export interface Worker {
-  /** Polls a queue now. Called after this process committed jobs. */
+  /** Polls a queue immediately. Called after this process committed jobs of the queue. */
   wake: OnDue
-  /** False while the worker stops, and if a queue with free slots has stopped polling. */
+  /** Whether the worker polls its queues. False while it stops, or if a queue with free slots has stopped polling. */
   isRunning(): boolean
   /** Stops claiming jobs and waits for in-flight jobs to finish. */
   stop(): Promise<void>
@@ -61,8 +61,8 @@ const NACK_RETRY_MS = 250
 const ALIVE_MS = 30_000
 
 /**
- * Starts one loop per queue and priority, which claims jobs from the outbox. Several workers, in any number of
- * processes, share the work through claims.
+ * Starts one loop per queue and priority. Each loop claims jobs from the outbox. Through these claims, any number of
+ * workers and processes can share the work.
  */
 export function startWorker(services: Services, options: WorkerOptions): Worker {
   const wake: OnDue = (place) => running.find((one) => one.place === place)?.wake()
@@ -97,8 +97,8 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
   const pollMilliseconds = pollSeconds * 1000
   const { store, clock, isClockOff, log, metrics } = services
   /**
-   * A view of the store with separate turns at the writer, so that claims and renewals of leases do not wait for the
-   * writes of handlers.
+   * A view of the store with separate turns at the write lock, so that claims and renewals of leases do not wait for
+   * the writes of handlers.
    */
   const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()
@@ -147,14 +147,14 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
   }
 
   /**
-   * Returns the time until the next job, but at most the poll interval, because other processes can insert jobs without
-   * notice.
+   * Returns the time until the next job, but at most the poll interval, because other processes can insert jobs at any
+   * time.
    */
   function millisecondsTo(nextRunAt: Date | undefined): number {
     return nextRunAt ? Math.min(nextRunAt.getTime() - clock().getTime(), pollMilliseconds) : pollMilliseconds
   }
 
-  /** Claims a batch of the next workspace in turn, and skips workspaces whose jobs other workers claimed first. */
+  /** Claims a batch of the next workspace in turn. Skips workspaces whose jobs other workers claimed first. */
   async function claim(): Promise<{ claimed?: Job[]; nextRunAt?: Date | undefined }> {
     const except = shares.full()
     for (;;) {
@@ -231,9 +231,9 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
   }
 
   /**
-   * Renews all claims in one statement, because a worker can have hundreds of batches, and separate renewals would each
-   * commit. The statement skips jobs that a transaction has locked. These are renewed by batch, after a wait for their
-   * locks, because a job of many chunks is locked almost all the time.
+   * Renews all leases in one statement, because a worker can have hundreds of batches, and separate renewals would each
+   * commit. The statement skips jobs that a transaction has locked. These are renewed by batch and wait for their
+   * locks, because a job with many chunks is locked almost all the time.
    */
   async function renew(): Promise<void> {
     const batchesInFlight = [...inFlight.values(), ...hanging.values()]
@@ -282,7 +282,7 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
     )
   }
 
-  /** Retries while the database is unavailable, so that jobs do not wait for the end of their lease. */
+  /** Retries while the database is unavailable, so that failed jobs do not wait for the end of their leases. */
   async function untilReached(work: () => Promise<void>): Promise<void> {
     const triedUntil = performance.now() + leaseSeconds * 1000
     for (;;) {
@@ -333,7 +333,7 @@ export async function nackFailed(tx: Repositories, job: Job, error: unknown, at:
   return false
 }
 
-/** Whether the job was held back before it made an attempt, which does not count as a failure. */
+/** Whether the job was held back before an attempt. Such a job has not failed. */
 export function isHeldBack(error: unknown): boolean {
   return error instanceof RescheduleError && !error.countsAsAttempt
 }
