@@ -8,17 +8,17 @@ import { type CreateContext, insertPlanned, planPass } from '../api/passes/creat
 import type { Services } from '../context.ts'
 import { compileVersion } from '../pass-content/compile-version.ts'
 
-/** The pass that a visitor asked for. */
+/** The pass that a visitor requested. */
 export interface WantedPass {
   externalPassId: string
   label: string
   variables: Record<string, unknown>
 }
 
-/** A planned pass of a join page. */
+/** A checked pass of a join page that is not written yet. */
 export type JoinPlan = Exclude<ReturnType<typeof planPass>, ApiError>
 
-/** Returns the author of the passes of a page, with the limits of its workspace. */
+/** Returns the context in which a page creates passes: the page as their author, and the limits of its workspace. */
 export async function joinContext(
   { workspaceId, slug }: Pick<StoredJoinPage, 'workspaceId' | 'slug'>,
   store: Store,
@@ -41,8 +41,8 @@ export function planJoin(
 }
 
 /**
- * Creates a planned pass. Returns `undefined` if its externalPassId is in use, because its form was sent before.
- * @throws ApiError if the workspace has no space
+ * Creates a planned pass. Returns `undefined` if its externalPassId exists, because the same form was already sent.
+ * @throws ApiError if the pass is rejected, for example because the workspace has reached its limit of passes
  */
 export async function insertJoined(
   tx: Repositories,

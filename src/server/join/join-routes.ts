@@ -44,10 +44,10 @@ import { endForAddress } from './form-tokens.ts'
 
 export type JoinServices = Services & { joinLimits: JoinLimits; addressOf(event: H3Event): string }
 
-/** The maximum size of a submitted form: 64 KiB of values, with percent-encoding. */
+/** The maximum size of a submitted form: 64 KiB of values, which percent-encoding can make larger. */
 const MAX_FORM_BYTES = 256 * 1024
 
-/** The query of the page after a submission whose link is sent by email. */
+/** The query parameter of the page after a submission whose link is sent by email. */
 const SENT = 'sent'
 
 interface OpenedPage {
@@ -55,9 +55,9 @@ interface OpenedPage {
   version: PublishedVersion
   issuer: IssuerFacts
   fields: FormField[]
-  /** Closed also if the newest version has no email variable for the identity, so that no visitor can get a link. */
+  /** A page is also closed if its newest version lacks the email variable, because no visitor could get a link. */
   state: JoinState
-  /** Whether the page is full and has an identity. In that case, its form only sends the link of an existing pass. */
+  /** Whether the form only sends links of existing passes: the page is full, and identifies visitors by email. */
   recovers: boolean
   facts: JoinPageFacts
 }
@@ -76,8 +76,8 @@ export async function showJoin(event: H3Event, services: JoinServices): Promise<
 }
 
 /**
- * Creates a pass from a submitted form, and redirects to its smart link. If the page has an identity, redirects to a
- * page that is the same for every address. A form that is sent again leads to the same pass.
+ * Creates a pass from a submitted form, and redirects to its smart link. If the page identifies visitors by email
+ * address, redirects to a page that is the same for every address. A form that is sent again leads to the same pass.
  * @throws ApiError as showJoin; RATE_LIMITED
  */
 export async function submitJoin(event: H3Event, services: JoinServices): Promise<Response> {
@@ -98,8 +98,8 @@ export async function submitJoin(event: H3Event, services: JoinServices): Promis
     if (existing) return redirectToPass(existing, services, now)
   }
   requireOpen(opened)
-  // Compare the version in the checkbox, which the visitor saw, so that no visitor consents to a newer text by
-  // accident.
+  // Compare the version of the text in the checkbox, which the visitor saw, so that no visitor consents to a newer text
+  // by accident.
   const hasConsent = cleanValue(form.get(CONSENT_INPUT) ?? '') === cleanValue(consent.version)
   const values = new Map(fields.map(({ name }) => [name, cleanValue(form.get(name) ?? '')]))
   const read = readForm(fields, values)
@@ -157,9 +157,9 @@ async function createPass(
 }
 
 /**
- * Stores a submission for its job, which creates the pass or finds the pass of the address. The request does the same
- * for a known and a new address, so that neither its response nor its duration shows whether an address has a pass.
- * Returns false if the page is full, so that the job finds only an existing pass.
+ * Stores a submission for its job, which creates a pass for the address or finds the existing one. The request does the
+ * same for a known and a new address, so that neither its response nor its duration shows whether an address has a
+ * pass. Returns false if the page is full.
  */
 async function storeSubmission(
   { page, recovers, facts }: OpenedPage,
@@ -208,7 +208,7 @@ async function openPage(event: H3Event, services: JoinServices, now: Date): Prom
   return { page, version, issuer, fields, state, recovers, facts }
 }
 
-/** The pattern of `JoinSlug`, so that other paths cost no query. */
+/** The pattern of `JoinSlug`. Paths that do not match it cause no query. */
 const SLUG = /^[a-z0-9-]{3,64}$/
 
 function requireOpen({ state, recovers, issuer }: OpenedPage): void {
@@ -230,7 +230,7 @@ function sourceIn({ url }: H3Event, { settings }: PublicJoinPage): string | null
   return settings.source ? sourceOf(url.searchParams.get('source')) : null
 }
 
-/** Returns the errors of fields that only the rules of the whole pass find, such as the size of a barcode. */
+/** Returns the errors of fields that only the check of the whole pass finds, such as a barcode that is too large. */
 function problemsOf(problem: ApiError, fields: readonly FormField[]): Partial<FilledForm> {
   const issues = (problem.details.issues ?? []) as Issue[]
   const names = issues.flatMap(({ path: [first, name] }) => (first === 'variables' ? [name] : []))
@@ -262,7 +262,7 @@ function respond(status: number, page: ReturnType<typeof joinPage>): Response {
 }
 
 /**
- * Redirects to the page of the pass. Phones get the page, too, so that a wallet opens only when the visitor taps.
+ * Redirects to the page of the pass. With `choose`, phones also show this page instead of opening a wallet.
  * @throws ApiError LINK_REVOKED if the links were revoked, or the pass has another holder
  */
 function redirectToPass(pass: StoredPass, { links }: JoinServices, now: Date): Response {

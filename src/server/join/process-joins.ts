@@ -52,7 +52,7 @@ async function processJoin(job: Job, submission: StoredSubmission, services: Joi
   }
 }
 
-/** Rolls back the pass of a submission that has no place. */
+/** Thrown to roll back the creation of a pass if the page has no free place. */
 class PageFull extends Error {}
 
 /**
@@ -68,7 +68,7 @@ export async function releasePlace(
   }
 }
 
-/** Creates the pass, if its address has none. */
+/** Creates the pass unless its address has one. Returns whether it created the pass. */
 async function createOnce(
   tx: Repositories,
   plan: JoinPlan,
@@ -82,7 +82,7 @@ async function createOnce(
   if (!(await tx.joinIdentities.insert(workspaceId, identity))) return false
   const given: PassJoin = { ...join, consentedAt: join.consentedAt === null ? null : new Date(join.consentedAt) }
   if (await insertJoined(tx, plan, given, context, services)) return true
-  // Delete the address again: the form was sent before, and its pass was erased or transferred in the meantime.
+  // Delete the address that was just inserted: the form was sent before, and its pass was erased or transferred since.
   await tx.joinIdentities.deleteOfPass(workspaceId, plan.id)
   return false
 }

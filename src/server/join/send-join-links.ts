@@ -11,10 +11,10 @@ import { pageLanguage } from '../pages/words.ts'
 
 type MailServices = Pick<Services, 'store' | 'clock' | 'mail' | 'links' | 'definitions'>
 
-/** The time after which a job tries again on a server that cannot send email, in seconds. */
+/** The delay, in seconds, before the next attempt if this server cannot send email. */
 const WITHOUT_MAIL_SECONDS = 60
 
-/** Sends the links of passes to the addresses of their holders. Erased passes have no address. */
+/** Sends links of passes to the email addresses of their holders. Skips erased passes, which have no address. */
 export async function sendJoinLinks(jobs: Job[], services: MailServices): Promise<void> {
   for (const job of jobs) {
     const email = await buildEmail(job, services)

@@ -15,7 +15,7 @@ export interface Email {
 export interface Mailer {
   /**
    * Sends an email.
-   * @throws DiscardError if the server permanently rejects the address
+   * @throws DiscardError if the server permanently rejects the address or the content
    * @throws RescheduleError if the server does not accept email now. A temporary rejection of only the address counts
    * as an attempt
    */
@@ -35,7 +35,7 @@ const TIMEOUT_MS = 10_000
 /** The maximum number of connections to the SMTP server. */
 const MAX_CONNECTIONS = 3
 
-/** The time after which a job tries again, in seconds, while the SMTP server does not accept email. */
+/** The delay, in seconds, before the next attempt while the SMTP server does not accept email. */
 const RETRY_SECONDS = 30
 
 /** @param onAttempt called after each attempt, with the reason if the SMTP server does not accept email */
@@ -76,7 +76,7 @@ export function createMailer(
   }
 }
 
-/** @throws SetupError for an address that is not smtp:// or smtps:// */
+/** @throws SetupError if the URL does not start with smtp:// or smtps:// */
 function connectionOptions(url: string) {
   if (!/^smtps?:\/\/[^/]/.test(url) || !URL.canParse(url)) {
     throw new SetupError('--smtp-url must be an address such as smtp://user:password@mail.example.com:587')
@@ -85,7 +85,7 @@ function connectionOptions(url: string) {
 }
 
 /**
- * Connects to the SMTP server and signs in, without sending an email. Returns the error, if there is one.
+ * Connects to the SMTP server and signs in, without sending an email. Returns the error if this fails.
  * @throws SetupError as createMailer
  */
 export async function tryConnection(
@@ -114,8 +114,8 @@ export interface SmtpError extends Error {
 
 function toJobError(error: SmtpError): Error {
   const { code, command, responseCode = 0 } = error
-  // Do not include the error or its message, because they contain the address and errors of attempts are logged.
-  // A rejected sender is a mistake in the settings, which concerns every email.
+  // Do not include the error or its message: they contain the address, and errors of attempts are logged. A rejected
+  // sender is not permanent, because it is a mistake in the settings, which an operator can correct.
   const isRejected = (code === 'EENVELOPE' || code === 'EMESSAGE') && responseCode >= 500 && command !== 'MAIL FROM'
   if (isRejected) return new DiscardError(`The SMTP server rejected the email with ${responseCode}.`)
   const reason = [code ?? error.name, responseCode || '', command === 'MAIL FROM' ? 'for the sender' : '']
@@ -123,8 +123,8 @@ function toJobError(error: SmtpError): Error {
     .trim()
   return new RescheduleError(`The SMTP server does not accept email: ${reason}.`, {
     retryAfterSeconds: RETRY_SECONDS,
-    // Count a rejection of the address, such as 450 for an unknown domain, so that its job ends. Do not count 421, with
-    // which the server closes the connection.
+    // Count a rejection of only the address as an attempt, such as 450 for an unknown domain, so that its job ends. Do
+    // not count 421, with which the server closes the connection.
     countsAsAttempt: command === 'RCPT TO' && responseCode >= 400 && responseCode !== 421,
   })
 }
