@@ -5,7 +5,7 @@ import type { Card, CardField } from '../core/rules/display/card.ts'
 import { cardColors } from '../core/rules/display/colors.ts'
 import { details, pad, printable, textWidth, wrapText } from './command/output.ts'
 
-/** A card as the API returns it: dates are texts. */
+/** A card as the API returns it: dates are ISO 8601 strings. */
 export type CardJson = Omit<Card, 'expiresAt'> & { expiresAt: string | null }
 
 export interface PictureOptions {
@@ -132,7 +132,7 @@ function frame(lines: readonly Line[]): string[] {
   return [`╭${edge}╮`, ...texts.map((text) => `│ ${text} │`), `╰${edge}╯`]
 }
 
-/** Returns the width of the card. All lines are as wide as a blank one, in which every character is one column. */
+/** Returns the width of the card, measured on a blank line, in which every character takes one column. */
 function widthOf(lines: readonly Line[]): number {
   const blank = lines.find((line) => line.every(({ text }) => text.trim() === ''))
   return blank?.reduce((sum, { text }) => sum + text.length, 0) ?? 0
@@ -180,7 +180,7 @@ export async function symbolModules(format: BarcodeFormat, message: string): Pro
 
 async function encode(format: BarcodeFormat, message: string) {
   if (message === '' || message.length > MAX_LENGTH) return undefined
-  // Use the default export: the named export `raw` is another symbol.
+  // Use the default export: the named export `raw` draws a barcode of the type "raw" instead.
   const { default: library } = await import('bwip-js/node')
   try {
     return library.raw(drawnAs(format, message))[0]
@@ -227,7 +227,7 @@ export function halfBlocks(modules: Modules): string[] {
 const blocks = [' ', '▀', '▄', '█']
 
 function framed({ pixs, pixx, pixy }: { pixs: number[]; pixx: number; pixy: number }, quietZone: number): Modules {
-  // The height of a row in modules: a PDF417 row is several modules tall, and the library returns it only once.
+  // The height of a row in modules. A PDF417 row is several modules tall, and the library returns each row only once.
   const tall = (pixx * pixy) / pixs.length
   return Array.from({ length: pixy + 2 * quietZone }, (_, row) =>
     Array.from({ length: pixx + 2 * quietZone }, (__, column) => {

@@ -1,13 +1,13 @@
 import { type Command, CommandHelp, Help } from '@oclif/core'
 
-/** The help of a command, without the gap that oclif leaves in place of repeated flag names. */
+/** The help of a command, without the gaps that oclif leaves in the usage where it removes repeated flag names. */
 class ProgramCommandHelp extends CommandHelp {
   protected override defaultUsage(): string {
     const alternatives = super.defaultUsage().replaceAll(/ \| (?=[|\])]| \|)/g, '')
     return [']', ')'].reduce(trimBefore, alternatives)
   }
 
-  /** Leaves out empty lists, which oclif would show as `[default: ]`. */
+  /** Removes empty default values, which oclif would show as `[default: ]`. */
   protected override flags(flags: Command.Flag.Any[]) {
     return super.flags(flags.map((flag) => (flag.default?.length === 0 ? { ...flag, default: undefined } : flag)))
   }
@@ -18,7 +18,7 @@ function trimBefore(text: string, character: string): string {
   return [...parts.slice(0, -1).map((part) => part.trimEnd()), parts.at(-1)].join(character)
 }
 
-/** The help of the program. An unknown command gets the same message as when it is run. */
+/** The help of the program. Help for an unknown command fails with the same error as the command itself. */
 export default class ProgramHelp extends Help {
   protected override CommandHelpClass = ProgramCommandHelp
 

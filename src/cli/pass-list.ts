@@ -60,7 +60,7 @@ export const passFilterFlags = {
   'sort-dir': Flags.option({ summary: 'Sort order of --sort-by (default: desc).', options: sortDirections })(),
 }
 
-/** Returns `--sort` as query parameters if the server can sort by that field, across all pages. */
+/** Returns `--sort` as query parameters, which sort all pages; `undefined` if the server cannot sort by the field. */
 export function sortQuery(text = ''): Pick<Query, 'sortBy' | 'sortDir'> | undefined {
   const [name, direction = 'asc'] = text.split(':')
   const sortBy = passSorts.find((known) => known === name)

@@ -225,13 +225,13 @@ async function planTemplate(client: Client, file: TemplateFile, options: Templat
   if (publish && stage === 'draft') changes.push({ path: 'stage', before: 'draft', after: 'published' })
   if (stored && changes.length === 0) return { ...step, action: 'unchanged', changes }
   if (publish) await requirePublishable(file)
-  // List no changes for a new template.
+  // List no changes for a new template, because all of its values would be listed.
   return stored
     ? { ...step, action: 'change', changes, carryOut }
     : { ...step, action: 'create', changes: [], carryOut }
 }
 
-/** @throws CliError at the line of each project that will not exist when the templates are applied */
+/** @throws CliError with the line of a project name, if the project will not exist when the template is applied */
 async function requireProjects(
   files: readonly TemplateFile[],
   names: ReadonlySet<string>,

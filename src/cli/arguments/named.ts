@@ -11,8 +11,8 @@ export type NamedKind = 'project' | 'template' | 'webhook' | 'door' | 'zone' | '
 interface Mark {
   kind: NamedKind
   /**
-   * If the value is missing on a terminal, a prompt asks for it. `orNone` is the first choice of the prompt if the
-   * value is optional. There is no prompt if the input `unless` has a value.
+   * If this is set and the value is missing, a prompt asks for the value on a terminal. For an optional value, `orNone`
+   * is the first choice, which selects no row. If the input that `unless` names has a value, there is no prompt.
    */
   ask?: { orNone?: string; unless?: string }
   /** Whether the word `none` (`null` in the API) is accepted. */
@@ -33,7 +33,7 @@ export function named<T extends object>(
   return Object.assign(input, { named: { kind, mayBeNone, isFoundByCommand, ...(ask && { ask }) } satisfies Mark })
 }
 
-/** Makes those inputs optional that a prompt can ask for. */
+/** Makes the inputs that a prompt can ask for optional, so that oclif accepts a call without them. */
 export function askable<T extends Readonly<Record<string, object>>>(inputs: T): T {
   const relaxed = Object.entries(inputs).map(([name, input]) => {
     return [name, markOf(input)?.ask ? { ...input, required: false } : input] as const

@@ -27,7 +27,7 @@ import { runRows } from './run.ts'
 
 export interface BulkOptions {
   file: string
-  /** The origin of the server, which the journal is bound to. */
+  /** The origin of the server. A run with another server cannot resume the journal. */
   server: string
   /** A path, or `-` for stdout. On stdout, each run begins with the first row. */
   out: string | undefined
@@ -118,7 +118,7 @@ export async function runFile<Item, Name extends string>(
     await using out = await write(options.out, start.outBytes, outHeader(columns, action.resultColumns))
     await using failures = await write(options.failures, start.failuresBytes, failuresHeader(columns))
     const began = { done: start.bytes, rows: start.rows, failed: start.failing }
-    // Show no bar if the links themselves are printed on the terminal.
+    // Show no bar if the result rows are printed on the terminal.
     const isShown = options.out === '-' && process.stdout.isTTY
     using progress = isShown ? undefined : await startProgress({ total: await sizeOf(file), start: began })
     const logAboveProgress = progress?.note ?? note
@@ -151,7 +151,7 @@ function countsOf<Name extends string>(outcomes: readonly Outcome<Name>[], { cou
   return Object.fromEntries(numbers) as Record<Name, number>
 }
 
-/** Returns the counts that a completed run reports when it is called again. */
+/** Returns the counts to report if the command is repeated after its run was completed. */
 function again(entry: JournalEntry, outcomes: readonly Outcome[]): JournalEntry {
   const counts: JournalEntry['counts'] = {}
   for (const { name, again: counted = name } of outcomes) {

@@ -89,10 +89,10 @@ interface JournalOptions<Entry> {
 
 /**
  * Opens or creates the journal of a run, and locks it. Removes an invalid line and everything after it, such as a line
- * that a crash cut off. Replaces a journal of other work if that work is complete or has no rows.
+ * that a crash cut off. Replaces the journal of another run that is complete or has no rows; with `restart`, any file.
  * @throws FileInUseError if another run holds the lock
- * @throws CliError if the file is not a journal. Without `restart`, also if the file holds unfinished work of another
- * command, file, or version of this program
+ * @throws CliError if, without `restart`, the file is not a journal, or has an unfinished run of another command, file,
+ * or version of this program
  */
 export function openJournal<Entry extends { rows: number; complete?: boolean }>(
   path: string,
@@ -146,7 +146,8 @@ function journalOver<Entry>(
 
 /**
  * Returns the last checkpoint that matches the output files. After a power failure, this can be an earlier checkpoint.
- * If an output file was deleted, it is the start. The files of a complete run can be edited and are left unchanged.
+ * If an output file was deleted, this is the start. The last checkpoint of a complete run always matches, because the
+ * user can edit its files.
  */
 async function startOf(entries: JournalEntry[], head: JournalHead): Promise<JournalEntry | undefined> {
   const outBytes = await sizeOf(head.out)

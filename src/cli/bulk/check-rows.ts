@@ -11,7 +11,7 @@ type CheckedItem<Item> = { item: Item } | { errors: string[] }
 /**
  * Checks row by row. If rows share an external id, only the content of the first row is accepted, because the order of
  * concurrent rows is undefined. `idColumn` is the column name of the external id.
- * @param namesOf the values that two external ids of a file must not share, by column
+ * @param namesOf the values, by column, that rows with different external ids must not share
  * @param keyOf the value that two rows with different content must not share. Default: the external id
  */
 export async function* checkRows<Item extends { externalPassId: string }>(
@@ -102,7 +102,7 @@ function headerProblems(header: readonly string[], variables: readonly HeaderCol
 
 export const GROUP_COLUMN = 'groupKey'
 
-/** A column that a command reads for another purpose than a variable. */
+/** A column that a command reads for a purpose other than a variable. */
 export interface OwnColumn {
   /** `undefined` if the command has no such column. */
   name: string | undefined
@@ -174,8 +174,8 @@ export function idColumn(name: string): OwnColumn {
 }
 
 /**
- * Creates a column that is required only if a flag names it. By default, it is the usual column. An empty flag selects
- * no column.
+ * Returns the column that a flag names, which is then required. Without the flag, returns the usual column, which is
+ * optional. An empty flag selects no column.
  */
 export function namedColumn(
   named: string | undefined,
@@ -187,8 +187,8 @@ export function namedColumn(
 }
 
 /**
- * Formats the issues of a row with the names of the columns in the file. `places` has the index of each column, by
- * property.
+ * Formats the issues of a row with the names of the columns in the file. `places` maps each property of the row to the
+ * index of its column.
  */
 export function rowErrors(
   issues: readonly { path: readonly PropertyKey[]; message: string }[] | undefined,

@@ -75,8 +75,8 @@ export async function openCsv(
 }
 
 /**
- * Characters that only a file that is not text has: replacement characters from invalid UTF-8, and control characters.
- * Column names can contain line breaks.
+ * Characters that show that a file is not text: replacement characters from invalid UTF-8, and control characters. Line
+ * breaks are excluded, because column names can contain them.
  */
 const NO_TEXT = /\uFFFD|(?!\s)\p{Cc}/u
 
@@ -84,7 +84,7 @@ interface LastRead {
   line: number
 }
 
-/** The input before the parsed bytes, and the ratio of file bytes to parsed bytes. */
+/** The position in the input at which parsing starts, and `scale`, the number of file bytes for each parsed byte. */
 interface Before {
   line: number
   bytes: number
@@ -118,8 +118,8 @@ async function* rowsOf(
 
 function problemOf(cells: string[], raw: string, columns: number): string | undefined {
   for (const cell of cells) {
-    // Find an unclosed quote. Unless the file doubles a quote at the start of a cell, the cell was not closed properly
-    // and can contain the next rows.
+    // Detect an unclosed quote. A cell can start with a quote only if the file encloses the cell in quotes and doubles
+    // its quotes. Otherwise, the cell was not closed properly and can contain the next rows.
     if (cell.startsWith('"') && !raw.includes(`"${cell.replaceAll('"', '""')}"`)) {
       return 'A quote is opened, but not closed at the end of the cell'
     }

@@ -165,8 +165,8 @@ const MISSING = 'The server returned no result'
 const NO_RESULT = failure(MISSING)
 
 /**
- * Formats an API error as one line: its code and all issues. By default, the line states that the server gave no
- * reason.
+ * Formats an API error as one line: its code and all issues. Without an error, the line states that the server returned
+ * no result.
  */
 export function errorLine(
   error: { code: string; message: string; details?: Record<string, unknown> } = {

@@ -147,7 +147,7 @@ async function* untilStopped<T>(items: AsyncGenerator<T>, stop: AbortSignal): As
   }
 }
 
-/** Do not use `Promise.race`, which would keep every item in memory as long as the signal. */
+/** Do not use `Promise.race`, which would keep every item in memory for the lifetime of the signal. */
 function nextUnlessStopped<T>(items: AsyncGenerator<T>, stop: AbortSignal): Promise<IteratorResult<T> | undefined> {
   return new Promise((resolve, reject) => {
     if (stop.aborted) return resolve(undefined)

@@ -46,8 +46,8 @@ export function changeEach<Item extends { externalPassId: string }, Name extends
 }
 
 /**
- * The statuses of errors that concern one pass. Any other error stops the run, because it would affect every row, such
- * as a missing permission.
+ * The statuses of errors that concern one pass. Any other error, such as a missing permission, stops the run, because
+ * it would affect every row.
  */
 const rowStatuses = [400, 404, 409, 412]
 

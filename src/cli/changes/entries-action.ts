@@ -15,7 +15,7 @@ import { changeEach } from './change-passes.ts'
 
 export interface EntriesOptions {
   externalIdColumn: string
-  /** The balance of rows without a name. */
+  /** The balance of rows that name no balance. */
   balance: string | undefined
   dryRun: boolean
   concurrency: number
@@ -31,7 +31,7 @@ type EntryOutcome = 'added' | 'present' | 'failed'
 
 const REF_COLUMN = 'externalRef'
 
-/** Adds the entry of each row. Each key has one entry, so that a run can be repeated. */
+/** Adds a balance entry for each row. The server adds one entry per `externalRef`, so that a run can be repeated. */
 export function entriesAction({ dryRun, concurrency, ...options }: EntriesOptions): RowAction<Entry, EntryOutcome> {
   const { externalIdColumn, balance } = options
   const inOrder = createOrder()

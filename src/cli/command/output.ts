@@ -61,8 +61,8 @@ export function printable(text: string): string {
 }
 
 /**
- * Formats a whole number with thousands separators: 12345 as 12,345. Avoids `Intl`, which loads slower than a list
- * takes.
+ * Formats a whole number with thousands separators: 12345 as 12,345. Avoids `Intl`, which takes longer to load than a
+ * list takes to print.
  */
 export function count(value: number): string {
   return String(value).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
@@ -108,7 +108,7 @@ export function duration(seconds: number): string {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
 }
 
-/** Formats the time since a moment in its largest unit: 42 s, 3 min, 2 h, 5 days. */
+/** Formats the time from `since` to `now` in its largest unit: 42 s, 3 min, 2 h, 5 days. */
 export function age(since: Date | string, now: Date): string {
   const { unit, count: amount } = inLargestUnit(Math.max(0, (now.getTime() - new Date(since).getTime()) / 1000))
   return unit === 'day' ? counted(amount, 'day') : `${amount} ${ageUnits[unit]}`
@@ -159,7 +159,7 @@ function fittingWidths(
   return widths
 }
 
-/** Returns widths for more rows: no column shrinks, and columns that are never truncated grow first. */
+/** Returns the column widths for later rows: no column shrinks, and columns that are never truncated grow first. */
 function grownWidths(
   widths: readonly number[],
   cells: readonly string[][],

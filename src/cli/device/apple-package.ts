@@ -99,7 +99,7 @@ class ZipError extends Error {
 
 /** The maximum size of a file in a package; real phones reject far smaller ones. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024
-/** The limits of an archive. The files of a package have at most 20 MiB of images in all. */
+/** The maximum total size of the files in an archive. The service puts at most 20 MiB of images into a package. */
 const MAX_ARCHIVE_BYTES = 128 * 1024 * 1024
 const MAX_FILES = 5_000
 

@@ -96,7 +96,7 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
     const directory = `${content.webServiceURL.replace(/\/apple$/, '')}/sandbox`
     const { control } = await readDirectory(directory, 'apple')
     await register(await openAccount(content, directory, control), content)
-    // Forget the date of the previous service, because the new service has its own dates.
+    // Forget the HTTP date from the previous service, because it cannot be compared with the dates of the new service.
     await file.update((device) => ({
       ...device,
       passes: device.passes.map((pass) => (isSame(pass, content) ? { ...pass, lastModified: null } : pass)),

@@ -83,9 +83,7 @@ function connectionFailed(url: string, cause: unknown): CliError {
   return new CliError(message, { code: 'CONNECTION_FAILED', cause })
 }
 
-/**
- * Returns the message of a network error. Returns its code if the message is empty, as after several failed addresses.
- */
+/** Returns the message of a network error. If the message is empty, as in an `AggregateError`, returns the code. */
 export function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
   return cause.message || ('code' in cause ? String(cause.code) : cause.name)

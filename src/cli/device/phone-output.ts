@@ -115,8 +115,8 @@ function appleCard(pass: PassJson, { language, ios }: ApplePhone): CardJson {
 type ApplePhone = { language: string; ios: IosVersion }
 
 /**
- * Returns the newer look only if the phone's version of iOS shows it. In that case, the card has the style that earlier
- * versions show.
+ * Returns the card of an iPhone pass. If the phone's version of iOS shows a newer look, also returns this look, and the
+ * card is the one that earlier versions show.
  */
 function looksOf(pass: PassJson, phone: ApplePhone): Looks {
   const older = appleCard(pass, { ...phone, ios: 26 })

@@ -5,7 +5,7 @@ import { FAILED, type Outcome, type RowResult } from '../bulk/row-action.ts'
 import { CliError } from '../command/cli-error.ts'
 import type { IssueColumns } from './rows.ts'
 
-/** The outcomes of a row; `valid` only if the token cannot read passes. */
+/** The outcomes of a row. `valid` occurs only if the token cannot read passes. */
 export type IssueOutcome = 'created' | 'updated' | 'valid' | 'failed' | Standing
 
 /** The action for an existing pass with other values: keep it or update it. If not set, the row fails. */

@@ -75,8 +75,8 @@ export async function readIssuedTemplate(client: Client, id: string): Promise<Is
 }
 
 /**
- * Returns the definition with variables marked as required if passes need them. Removes unknown formats, which only a
- * newer server can check.
+ * Returns the definition with `required` set for each variable without which the server rejects a pass. Removes unknown
+ * formats, which only a newer server can check.
  */
 export function asEvaluated(definition: Definition): Definition {
   const known = definition.variables.map(({ format, ...variable }) =>

@@ -26,8 +26,8 @@ const OVERLAP_MS = 60_000
 const MAX_SEEN = 100_000
 
 /**
- * Yields the newest rows, then each new row, oldest first. A new row can be on a later page, such as a scan that was
- * made offline. Therefore, a poll reads pages until it has found as many rows as the total grew.
+ * Yields the newest rows, then each new row, oldest first. A new row, such as a scan that was made offline, can be on a
+ * later page. Therefore, a poll reads pages until it has found as many new rows as were added to the total.
  */
 export async function* followPages<T extends { id: string }>(options: FollowOptions<T>): AsyncGenerator<Page<T>> {
   const { list, limit = SHOWN, writtenAt, stop, note } = options

@@ -7,7 +7,7 @@ type Cell = string | number | boolean | Date | null
 export interface ListColumn<T> {
   /** The name for `--columns` and `--sort`, and in the CSV header. */
   name: string
-  /** Times are `Date` objects or ISO 8601 texts. By default, the property with this name. */
+  /** Returns the cell: by default, the property named like the column. Times are `Date` objects or ISO 8601 strings. */
   value: (item: T) => Cell
   /** The title in a table; by default the name in words, without the final "at" of a time. */
   title?: string

@@ -155,7 +155,7 @@ export function showForecast({ passCount, platforms, sendAt, apple, google, reac
   ])
 }
 
-/** Describes how long Google delivery takes, if it is significant. */
+/** Describes how long Google delivery takes; empty if it takes at most one request. */
 export function atGooglePace({ passCount, seconds, classes, others }: BroadcastForecast['google']): string {
   if (classes > 0) {
     const asWell = others > 0 ? `; ${count(others)} that are not issued also receive it` : ''

@@ -50,7 +50,7 @@ export const commands: ResourceCommands = {
       const { project: projectId, gate, phones: uses, svg, ...flags } = input.flags
       const expiresAt = new Date(Date.now() + parseDuration(flags['expires-in'], '--expires-in') * 1000).toISOString()
       const invitation = await client.doors.invite({ body: { projectId, gate, uses, expiresAt } })
-      // Show the link first, because it cannot be shown again if the file cannot be written.
+      // Show the link before the file is written: the link cannot be shown again, and writing can fail.
       input.log(await showInvitation(invitation, input))
       if (svg !== undefined) {
         const { drawInvitation } = await import('../qr-page.ts')

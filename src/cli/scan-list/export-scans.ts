@@ -23,7 +23,7 @@ export interface ScanExportOptions {
     cursor?: string | undefined
   }
   format: (typeof scanFormats)[number]
-  /** The origin of the server, which an incomplete file is bound to. */
+  /** The origin of the server. An export from another server cannot resume an incomplete file. */
   server: string
   /** The client for calls before the first page, with few retries. */
   client: Client
@@ -87,8 +87,8 @@ interface ExportFile {
 }
 
 /**
- * The minimum interval between checkpoints. A crash loses the rows since the last one; a checkpoint per page would
- * cost more than the pages.
+ * The minimum interval between checkpoints, because a checkpoint for each page would take longer than the pages. A
+ * crash loses the rows since the last checkpoint.
  */
 const NOTE_EVERY_MS = 1_000
 
@@ -96,7 +96,7 @@ const NOTE_EVERY_MS = 1_000
  * Opens or creates the file of an export and locks it. While the file is incomplete, a journal next to it records the
  * progress. Resumes from the last point that the file still contains, and removes the rows after that point.
  * @throws FileInUseError if another run holds the lock
- * @throws CliError if the journal is not a journal of passes. Without `restart`, also if it belongs to another export
+ * @throws CliError without `restart`, if the journal was not written by this program, or belongs to another export
  */
 export async function openExportFile(
   path: string,

@@ -118,7 +118,7 @@ export function scansFormat(
   return format === 'csv' ? csvOf(scansShape, { header: !isContinued, rawCells }) : jsonLines
 }
 
-/** A scan with the current names of its holder and its door; `null` if the pass or door does not exist. */
+/** A scan with the current names of its holder and its door; `null` if the pass or door is missing or not readable. */
 export type HeldScan = ScanItem & { label: string | null; door: string | null }
 
 /** The maximum number of cached names. Names are cached because the same passes and doors recur. */

@@ -103,7 +103,7 @@ export function profileInUse(flag?: string): Connection['profile'] {
   return resolveConnection({ profile: flag }, { profileMayBeMissing: true }).profile
 }
 
-/** Returns the variables that override a stored profile, for the message of `login`. */
+/** Returns the environment variables that are set and override a stored profile, for the message of `login`. */
 export function overridingVariables(environment: Environment = process.env): string[] {
   return ['PASSES_URL', 'PASSES_TOKEN', 'PASSES_PROFILE'].filter((name) => given(environment[name]))
 }

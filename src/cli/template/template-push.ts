@@ -10,7 +10,7 @@ import { CliError } from '../command/cli-error.ts'
 import { printable } from '../command/output.ts'
 import { requirePublishable, type TemplateFile } from './template-file.ts'
 
-/** Options of a push. If another push conflicts, this push restarts immediately, at most five times in total. */
+/** Options of a push. After a conflict with another push, this push retries immediately, with at most five attempts. */
 export interface PushOptions {
   /**
    * The template to change. By default the one with the key of the file; if there is none, a new template is created.

@@ -14,7 +14,7 @@ import { startProgress } from '../command/progress.ts'
 
 type PassQuery = NonNullable<RouteCall<typeof passes.list>['query']>
 
-/** The number of passes that an upgrade can change, and the number of those in Google Wallet. */
+/** The number of passes that an upgrade can change, and how many of them are in Google Wallet. */
 export interface UpgradePlan {
   passes: number
   google: number

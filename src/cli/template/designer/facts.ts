@@ -26,7 +26,7 @@ const ofTrip = ['carrier.code', 'carrier.name', 'number', 'boardsAt', 'departsAt
 )
 
 /**
- * Returns the tags that facts set. To find them, sets each fact to its own path and looks for this text in the tags.
+ * Returns the tags that facts set. To find the tags, sets each fact to its path and looks for these paths in the tags.
  */
 function rowsOf(mode: Mode | undefined): FactRow[] {
   const facts: JsonObject = {}
@@ -56,7 +56,7 @@ interface ReadFacts {
 
 /**
  * Returns the event of an event ticket, or the trip of a boarding pass with a known means of transport, from its
- * semantic tags. Facts are variables; a fact with the value of a field shares the variable of this field.
+ * semantic tags. Each fact becomes a variable. A fact and a field with the same value share a variable.
  */
 export function readFacts(
   tags: JsonObject,
@@ -83,7 +83,7 @@ export function readFacts(
     placeholders.set(tag, placeholder)
     put(facts, fact, placeholder)
   }
-  // Keep the whole seats if they have more than the section, the row, and the number that facts have.
+  // Keep the whole seats if they have more values than the facts can express.
   if (rest.seats !== undefined) rest.seats = tags.seats
   const hasFacts = Object.keys(facts).length > 0
   return {
@@ -117,7 +117,7 @@ function factText(path: string, value: unknown): string | undefined {
   return text === '' || text.length > 1000 ? undefined : text
 }
 
-/** Returns the variable of the only field with the value, if no other fact has the value. */
+/** Returns the variable of the field with this value; `undefined` if several fields or another fact have this value. */
 function sharedPlaceholder(
   tag: string,
   text: string,
@@ -135,7 +135,7 @@ function sharedPlaceholder(
 }
 
 function newPlaceholder(tag: string, fact: string, text: string, { variables }: FieldContext): string {
-  // Name the variable after the path of the fact if the tag is part of a person or a place, such as `latitude`.
+  // If the tag is part of a person or a place, such as `latitude`, name the variable after the whole path of the fact.
   const isNested = tag.includes('.') && fact.includes('.')
   const key = isNested
     ? fact.replaceAll(/\.(.)/g, (_, letter: string) => letter.toUpperCase())
@@ -151,7 +151,7 @@ interface OtherTags {
   placeholders: ReadonlyMap<string, string>
 }
 
-/** Replaces the dates, numbers, and texts of tags by variables. Names of Apple, colors, and lists stay the same. */
+/** Replaces dates, numbers, and texts by variables. Keeps colors, constants of Apple, and lists other than `seats`. */
 function withVariables(value: unknown, tags: OtherTags, path: string[] = []): unknown {
   if (isJsonObject(value)) {
     return Object.fromEntries(
@@ -173,7 +173,7 @@ function valueAt(value: unknown, path: string): unknown {
   return path.split('.').reduce((part, key) => (Object(part) as Record<string, unknown>)[key], value)
 }
 
-/** Removes a value, and the objects and lists that are empty without it. */
+/** Removes a value, and the objects and lists that become empty. */
 function take(value: JsonObject, path: string): void {
   const [key = '', ...rest] = path.split('.')
   const inner = value[key]

@@ -23,7 +23,7 @@ export interface FieldContext {
   report: Report
   /** The keys of the fields that were read before. */
   keys: Set<string>
-  /** The fields with a variable, by their value. */
+  /** The fields that show a variable, by the value of the field in pass.json. */
   fieldsByValue: Map<string, { key: string; placeholder: string }[]>
 }
 
@@ -119,7 +119,7 @@ export function appleField(source: JsonObject, changed: JsonObject, texts: Texts
   }
 }
 
-/** Keys that a design has, or that have no effect. */
+/** Keys of a field in pass.json that a design can express, or that have no effect. */
 const ownKeys = new Set([
   '_id',
   'id',

@@ -9,11 +9,11 @@ export interface Note {
 
 /** The parts of a template that differ in the definition, for the designer to check. */
 export interface Report {
-  /** Keys of Apple that a design does not have, and that the definition holds in `apple`. */
+  /** Keys of pass.json that a design does not have, so that the definition has them in `apple`. */
   kept: Note[]
-  /** Parts that the definition does not hold. */
+  /** Parts that are not in the definition. */
   unmapped: Note[]
-  /** Values that the definition replaces. */
+  /** Values that the import replaced, or assumed because the template lacks them. */
   assumed: Note[]
 }
 

@@ -8,7 +8,7 @@ import { readValue } from './values.ts'
 
 const POSTER = 'posterGeneric'
 
-/** The groups of a classic style, with the most fields that a design has. */
+/** The groups of a classic style, with the maximum number of fields that a design allows. */
 const classicGroups = {
   header: { name: 'headerFields', max: 3 },
   primary: { name: 'primaryFields', max: 3 },
@@ -77,7 +77,7 @@ function readClassic(style: string, classic: JsonObject, context: FieldContext, 
   return { fields, overrides: Object.keys(override).length > 0 ? { [style]: override } : {} }
 }
 
-/** Reads a group that a design does not have. */
+/** Reads a group that a design does not have, for `apple`. Returns `undefined` if the group is empty. */
 function readOwnGroup(style: JsonObject, styleName: string, name: string, context: FieldContext) {
   const sources = listFields(style, styleName, name, context.report)
   if (sources.length === 0) return undefined
@@ -90,8 +90,8 @@ function readOwnGroup(style: JsonObject, styleName: string, name: string, contex
 }
 
 /**
- * Reads the groups of a poster, in the order of their fields in the design. The first primary field of the poster is
- * the primary field of the classic style, which has only one.
+ * Reads a template that has only a poster. The classic style has one primary field: the first one of the poster. The
+ * other primary fields of the poster become secondary fields.
  */
 function readPosterOnly(poster: JsonObject, context: FieldContext): Pick<ReadStyles, 'fields' | 'overrides'> {
   const { report } = context

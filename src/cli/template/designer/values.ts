@@ -6,7 +6,7 @@ import { formatPatterns } from '../../../core/rules/template/variables.ts'
 import type { JsonObject } from './report.ts'
 import { DEFAULT_LANGUAGE } from './texts.ts'
 
-/** The value of a field of pass.json, as a design has it. */
+/** The value of a field of pass.json, as a design expresses it. */
 export interface ReadValue extends Pick<FieldDefinition, 'as' | 'style' | 'currency'> {
   format: VariableFormat
   /** The value of a variable that the field shows. */
@@ -60,7 +60,7 @@ function readNumber(
 const dateKeys = ['dateStyle', 'timeStyle', 'isRelative', 'ignoresTimeZone'] as const
 
 /**
- * Finds the field type with the styles of a date in pass.json. `lost` lists the keys whose values the type would
+ * Finds the field type that fits the styles of a date in pass.json. `lost` lists the keys whose values the type would
  * change.
  */
 function readDate(field: JsonObject, date: string, inApple: boolean): ReadValue {
