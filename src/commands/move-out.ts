@@ -88,7 +88,7 @@ export default class MoveOut extends BaseCommand {
     return this.report(await read())
   }
 
-  /** Waits until each phone has been pushed. Phones that are off can follow weeks later. */
+  /** Waits until a push was sent to each phone. Phones that are off can move weeks later. */
   private async follow(read: () => Promise<FoundMove | undefined>): Promise<void> {
     using stop = onInterrupt()
     let progress: Progress | undefined

@@ -20,7 +20,7 @@ export class FileInUseError extends Error {
   }
 }
 
-/** The age at which a lock is stale, in milliseconds. It is renewed every second. */
+/** The age at which a lock is stale, in milliseconds. A run renews its lock every second. */
 const STALE_MS = 5_000
 const RETRY_MS = 250
 

@@ -17,5 +17,4 @@ export const spokenLanguages = [
   'zh',
 ] as const
 
-/** A language of pages, doors, and the desk. */
 export type SpokenLanguage = (typeof spokenLanguages)[number]
