@@ -18,7 +18,7 @@ export interface Field {
   /** The initial value; empty by default. */
   value?: string
   isRequired?: true
-  /** The bounds of a number, and the difference between valid numbers; any number by default. */
+  /** The bounds and the step of a number, as of an HTML input; any number is valid by default. */
   min?: number
   max?: number
   step?: number
@@ -38,7 +38,7 @@ interface Call<T> {
   api: Api
   target: T
   values: Values
-  /** An ID of the open dialog, with which a repeated request changes nothing. */
+  /** The ID of the open dialog, sent as an idempotency key, so that a repeated request changes nothing. */
   requestId: string
 }
 
@@ -54,7 +54,7 @@ export interface Action<T> {
   reload?(api: Api, target: T): Promise<{ target: T; by: HistoryEntry[] }>
 }
 
-/** Returns the error of an action that the current state does not allow. */
+/** Returns the error for an action that the current state of its target does not allow. */
 function notNow(message: string): ApiRejection {
   return new ApiRejection({ status: 409, code: '', message, waitMs: null })
 }
@@ -149,7 +149,7 @@ const changeBalance: Action<PassBalance & { passId: string }> = {
   },
 }
 
-/** Returns the number of minor units in an amount that a person enters, such as 100 for EUR. */
+/** Returns the number of minor units in one unit of a currency, such as 100 for EUR; 1 without a currency. */
 function minorUnits(currency: string | null): number {
   return currency === null ? 1 : 10 ** currencyDigits(currency)
 }
@@ -258,7 +258,7 @@ export const actions = {
 export type ActionName = keyof typeof actions
 export type TargetOf<N extends ActionName> = (typeof actions)[N] extends Action<infer T> ? T : never
 
-/** Returns whether the roles of a person permit an action in a project. The server decides again. */
+/** Returns whether the roles of a person permit an action in a project. The server checks the roles again. */
 export function isPermitted(name: ActionName, grants: readonly Grant[], projectId: string | null): boolean {
   const { needs } = actions[name]
   const { scopes, role, projectIds } = permissionsFor(grants, needs as Parameters<typeof permissionsFor>[1])

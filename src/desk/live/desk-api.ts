@@ -46,7 +46,7 @@ const TIMEOUT_MS = 30_000
 /**
  * Creates the typed API over the browser's fetch, at the server of the page.
  * @param clock observes each response
- * @throws ApiRejection for an error response; an error of fetch if this server does not respond
+ * @returns methods that throw ApiRejection for an error response, or an error of fetch if this server does not respond
  */
 export function createApi(access: Access, clock: ServerClock): Api {
   const resources = Object.entries(endpoints).map(([resource, operations]) => [

@@ -2,7 +2,7 @@ import { messagesOf } from '../../client/stream-messages.ts'
 import type { Envelope } from '../../core/contract/deliveries.ts'
 import { ApiRejection } from './desk-api.ts'
 
-/** The state of the event feed; `asking` if the token cannot follow events, so that the page polls. */
+/** The state of the event feed. `asking` means that the server does not allow the stream, so that the page polls. */
 export type FeedState = 'connecting' | 'live' | 'asking' | 'lost'
 
 export interface Feed {

@@ -2,14 +2,14 @@ import type { ScanStatsByProject } from '../../core/contract/scans.ts'
 import type { Scope } from '../../core/route.ts'
 import { type Api, ApiRejection, listAll } from './desk-api.ts'
 
-/** A project that the page can show. Its id replaces the name if the token cannot read it. */
+/** A project that the page can show. If the token cannot read the project, `name` is the id. */
 export interface Project {
   id: string
   name: string
 }
 
 /**
- * Lists the newest 1,000 projects of a token, newest first, with a request that the scopes of the token allow.
+ * Lists the newest 1,000 projects of a token, newest first, with the requests that the scopes of the token allow.
  * @param wanted the id of a project that is included regardless of its age
  */
 export async function listProjects(
@@ -49,8 +49,8 @@ async function idsOfScans(api: Api): Promise<string[]> {
 }
 
 /**
- * Returns the projects of scans, doors, and the newest passes, because a door lead invites phones before the first
- * scan.
+ * Returns the projects of all scans and doors, and of the newest 100 passes. Scans are not enough, because a door lead
+ * invites phones before the first scan.
  */
 async function projectsOfDoorLead(api: Api): Promise<Project[]> {
   const [scanned, doors, passes] = await Promise.all([

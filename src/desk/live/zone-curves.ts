@@ -26,8 +26,8 @@ const SHORTEST = 240
 const latest = new WeakMap<Api, { key: string; curves: ZoneCurve[] }>()
 
 /**
- * Loads the curves of the zones that the page shows, once a minute: a day of curves costs far more than the numbers
- * inside.
+ * Loads the curves of the zones that the page shows. Loads them once a minute, because the curves of a day cost the
+ * server far more than the current numbers of people.
  * @param minute the start of the current minute
  */
 export async function loadCurves(api: Api, projectId: string, minute: string): Promise<ZoneCurve[]> {
@@ -81,7 +81,7 @@ export function shownZones(zones: readonly Zone[], most = MAX_ZONES_SHOWN): Zone
 }
 
 /**
- * Returns the share of the capacity in use, rounded down to whole percent, so that only a full zone has 100 percent.
+ * Returns the used share of the capacity, rounded down to percents so that only a full zone has 1; `null` if unlimited.
  */
 export function shareOf({ inside, capacity }: Pick<Zone, 'inside' | 'capacity'>): number | null {
   return capacity === null ? null : Math.floor((Math.max(0, inside) * 100) / capacity) / 100
@@ -92,11 +92,11 @@ export interface Stretch {
   at: string
   entries: number
   exits: number
-  /** The number inside at the end of these minutes. */
+  /** The number of people inside at the end of these minutes. */
   inside: number
 }
 
-/** Combines minutes whose starts have the same key, in order. */
+/** Combines consecutive minutes whose starts have the same key. */
 export function stretchesOf(minutes: readonly Minute[], keyOf: (at: Date) => number): Stretch[] {
   const stretches: (Stretch & { key: number })[] = []
   for (const { at, entries, exits, inside } of minutes) {

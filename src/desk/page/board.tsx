@@ -315,7 +315,7 @@ function reasonOf(reason: ScanItem['reason'], words: DeskWords): string {
   return reason === null ? '–' : words.reasons[reasonCodes[reason]]
 }
 
-/** Returns 0 if more entries were taken back than made at the gate in these minutes. */
+/** Returns the entries per minute at a gate; 0 if more entries were reversed than made. */
 function entriesPerMinute(figures: GateFigures): number {
   return Math.max(0, admittedAt(figures)) / PACE_MINUTES
 }

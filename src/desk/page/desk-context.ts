@@ -43,7 +43,7 @@ export function useDesk(): Desk {
   return useContext(DeskContext)!
 }
 
-/** The state of a source. The last value is kept until a new one arrives. */
+/** The state of a source. If the server does not respond, the last value is kept. */
 export type Answer<T> =
   | { is: 'loading' }
   | { is: 'denied' }
@@ -65,8 +65,8 @@ export type Answers<S extends Record<string, AnySource>> = {
 const ASK_EVERY_MS = 5_000
 
 /**
- * Loads sources and keeps them current. Sources with events are reloaded after an event, and other sources every few
- * seconds. Pauses while the page is hidden.
+ * Loads sources and keeps them current. Reloads a source after each event that can change it, and every few seconds if
+ * events are not enough (see `ASK_EVERY_MS`). Pauses while the page is hidden.
  * @param key a new key reloads everything
  * @param facts returns the inputs, called before each load
  */
@@ -84,7 +84,7 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
     const names = Object.keys(sources) as Name[]
     const isAllowed = (name: Name) => sources[name]!.scope === null || scopes.includes(sources[name]!.scope)
     const readable = names.filter(isAllowed)
-    /** Sources without a value, which no event would reload. */
+    /** Sources whose last load failed or is running. They are polled, because no event would reload them. */
     const unanswered = new Set<Name>()
     let hasEnded = false
 

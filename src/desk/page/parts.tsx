@@ -13,7 +13,7 @@ export function Section({ title, wide, children }: { title: string; wide?: true;
   )
 }
 
-/** Shows the value of an answer, or why there is none. */
+/** Renders `children` with the value of an answer, or the reason why there is no value. */
 export function Shown<T>({ answer, children }: { answer: Answer<T>; children: (value: T) => ComponentChildren }) {
   const { words } = useDesk().language
   if (answer.is === 'there') return <>{children(answer.value)}</>
@@ -128,12 +128,12 @@ export function Command({ text }: { text: string }) {
   )
 }
 
-/** A name or id from another party, with its own text direction. */
+/** A name or id from users or other systems. The browser detects its text direction separately. */
 export function Foreign({ children }: { children: ComponentChildren }) {
   return <bdi>{children}</bdi>
 }
 
-/** Text from another party, with its own text direction. In a table, its column is wide enough to read the text. */
+/** Text from users or other systems, like `Foreign`. In a table, its column is wide enough to read the text. */
 export function Prose({ children }: { children: ComponentChildren }) {
   return <bdi class="prose">{children}</bdi>
 }

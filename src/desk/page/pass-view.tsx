@@ -208,7 +208,7 @@ function PassActions({ pass }: { pass: Pass }) {
   )
 }
 
-/** Returns Apple devices individually, and Google, which does not report devices. */
+/** Returns one row for each Apple device, and one for Google, which does not report devices. */
 function holdersOf({ apple, google }: PassWallets) {
   const devices = apple.map(({ deviceId, registeredAt, fetchedVersion, state, lastError }) => ({
     name: `Apple ${deviceId}`,

@@ -140,7 +140,7 @@ function Key({ name, look, children }: { name: string; look: string; children: C
   )
 }
 
-/** Returns the times at which the number changes, with the number after each, and the current number at the end. */
+/** Returns the times at which the number of people changes, with the new number, and the current number at the end. */
 function pointsOf(minutes: readonly Minute[], last: { end: number; inside: number }): [at: number, inside: number][] {
   const changes = minutes.filter(({ inside }, n) => inside !== minutes[n - 1]?.inside)
   return [

@@ -87,8 +87,7 @@ function ZoneTile({ zone, answers }: { zone: Zone; answers: ZoneAnswers }) {
   const curve = curveOf(zone, answers)
   const expected = knownValue(answers.passTotals)?.livePassCount
   const Heading = isWall ? 'h2' : 'h3'
-  // Compare with the current number, because the curve ends with the last full minute, and more people can be inside
-  // now.
+  // The current number of people can exceed the peak, because the curve ends with the last full minute.
   const peak =
     curve && (zone.inside > curve.peak ? number(zone.inside) : `${number(curve.peak)} · ${time(curve.peakAt)}`)
   const of = (name: string, label: string, value: number | string | undefined) => ({
