@@ -74,7 +74,7 @@ export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
   )
 }
 
-/** Whether the invitation can never be used by this phone. */
+/** Whether this phone can never use the invitation. */
 function isDead({ code }: ClaimFailure): boolean {
   return code === 'used_up' || code === 'ended' || code === 'unknown_code'
 }

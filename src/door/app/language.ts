@@ -18,7 +18,7 @@ export function appLanguage(locales: readonly string[]): AppLanguage {
   return { tag, locale: found?.locale ?? 'en', direction: directionOfLanguage(tag), words: doorTexts[tag] }
 }
 
-/** Fills the placeholders in braces. Text values are isolated from the text direction. */
+/** Fills the placeholders in braces. Isolates text values, so that the text around them keeps its direction. */
 export function say(text: string, facts: Record<string, string | number | null>): string {
   return text.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const fact = facts[name] ?? ''
@@ -26,7 +26,7 @@ export function say(text: string, facts: Record<string, string | number | null>)
   })
 }
 
-/** Formats the time since a moment, such as "5 minutes ago". */
+/** Formats the time from `at` to `now`, such as "5 minutes ago". */
 export function ago(at: Date, now: Date, { locale }: AppLanguage): string {
   const { unit, count } = inLargestUnit(Math.max(0, (now.getTime() - at.getTime()) / 1000))
   const format = agoFormat(locale, { numeric: 'auto' })

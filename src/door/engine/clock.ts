@@ -54,7 +54,7 @@ export function createDoorClock(
   return {
     now: () => new Date(Math.round(wallMs() + offsetMs)),
     get offsetMs() {
-      // If the clock was set back, report how wrong it really is, regardless of the correction.
+      // If the clock was set back, report its whole error, without the correction of `wallMs`.
       return offsetMs + setBackMs
     },
     observe(date, sentAt, receivedAt, precisionMs = HEADER_MS) {
@@ -64,7 +64,7 @@ export function createDoorClock(
       const both = bounds && { low: Math.max(bounds.low, seen.low), high: Math.min(bounds.high, seen.high) }
       bounds = both && both.low <= both.high ? both : seen
       const { low, high } = bounds
-      // If both clocks might show the same time, assume that they do.
+      // If the bounds allow that both clocks show the same time, assume that they do.
       const known = low <= 0 && high >= 0 ? 0 : (low + high) / 2
       if (Math.abs(known - offsetMs) < 1) return
       offsetMs = known
@@ -74,7 +74,6 @@ export function createDoorClock(
   }
 }
 
-/** Resolves after a time. */
 export function pause(ms: number): Promise<undefined> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -101,7 +101,7 @@ function problemsOf(
 interface Marker {
   door: string | null
   pending: number
-  /** Set if this phone was a door, until it is one again. */
+  /** Set if the door of this phone was revoked, until the phone is a door again. */
   isRevoked?: true
 }
 

@@ -3,16 +3,16 @@ import type { Attempt, Candidate, Outcome } from '../../core/rules/door/outcome.
 import type { ZoneAtDoor } from '../../core/rules/door/presence-at-door.ts'
 
 /**
- * The engine of a door: evaluates scans with the server or without it, and keeps its decisions until the server has
- * them. It has no user interface: pages subscribe to its state and call its methods. `openEngine` creates one
- * (decisions/0009).
+ * The engine of a door: evaluates scans with the server, or offline with a stored list of passes (the snapshot of the
+ * API), and keeps its decisions until the server has them. The engine has no user interface: pages subscribe to its
+ * state and call its methods. `openEngine` creates an engine (decisions/0009).
  */
 export interface DoorEngine {
   readonly state: EngineState
   /** Calls the listener after each change of the state. Returns a function that unsubscribes. */
   subscribe(listener: (state: EngineState) => void): () => void
   /**
-   * Turns this phone into a door with the code of an invitation, and starts to load the list.
+   * Turns this phone into a door with the code of an invitation, and starts to load the list of passes.
    * @param name the name of the phone
    * @returns null, or the reason that this phone is not a door now; pending entries of a previous door are kept
    */
@@ -23,8 +23,8 @@ export interface DoorEngine {
    */
   moveTo(gate: string): Promise<GateFailure | null>
   /**
-   * Sets the zone and direction of later scans; `null` scans without a zone. Also works offline, because each scan is
-   * reported with the zone and direction that it was evaluated for.
+   * Sets the zone and direction of later scans; `null` scans without a zone. Also works offline, because each uploaded
+   * scan contains the zone and direction with which it was evaluated.
    */
   setMovement(movement: DoorMovement | null): Promise<void>
   /**
@@ -35,17 +35,17 @@ export interface DoorEngine {
   /** Reverses an adjustment, once. Returns false if the reversal could not be stored. */
   undoAdjustment(adjustment: Adjustment): Promise<boolean>
   /**
-   * Evaluates a scan. The decision is on disk before the promise resolves. The promise is never rejected. Scans take
-   * turns.
+   * Evaluates a scan, after earlier scans. The decision is on disk before the promise resolves. The promise never
+   * rejects.
    */
   scan(request: ScanRequest): Promise<Decision>
   /** Admits several passes of a group, one scan each, in the given order. */
   scanAll(passIds: readonly string[], options?: ScanOptions): Promise<Decision[]>
-  /** Reverses an accepted scan: in the ledger immediately, or after the next connection. */
+  /** Reverses an accepted scan: in the ledger immediately or, if offline, when the server is reachable again. */
   undo(decision: Decision): Promise<Decision>
-  /** Returns passes of the list whose name or external ID contains a text, exact matches first. */
+  /** Returns passes of the stored list whose name or external ID contains a text, exact matches first. */
   search(text: string, limit: number): Promise<Candidate[]>
-  /** Returns a pass of the list with the state of its group, or `undefined` if the list does not have it. */
+  /** Returns a pass of the stored list with the state of its group; `undefined` if the list lacks the pass. */
   look(passId: string): Promise<{ candidate: Candidate; group: DoorGroup | null } | undefined>
   /**
    * Returns the number of people admitted at each gate of the project since midnight on this phone; `undefined` if it
@@ -60,11 +60,11 @@ export interface DoorEngine {
    */
   dismiss(code: Problem['code']): Promise<void>
   /**
-   * Ends this door on this phone: uploads pending entries if possible, then removes the token and the list.
+   * Ends this door on this phone: uploads pending entries if possible, then removes the token and the stored list.
    * @returns the number of entries that are still pending; they are kept for the next door of the project
    */
   forget(): Promise<number>
-  /** Uploads pending entries, and waits for the list that is being loaded. */
+  /** Uploads pending entries. Also waits until a running update of the stored list has ended. */
   flush(): Promise<void>
   /** Stops after the current scan. Waiting scans never resolve. Stored data is kept. */
   stop(): Promise<void>
@@ -72,7 +72,7 @@ export interface DoorEngine {
 
 /** The operator's settings for scans, as in POST /v1/scans. */
 export interface ScanOptions {
-  /** The date as YYYY-MM-DD for which the scan is evaluated, if not for the time of the scan. */
+  /** The date, as YYYY-MM-DD, for which the scan is evaluated; by default, the time of the scan. */
   validityDate?: string | undefined
   scanContextKey?: string | undefined
 }
@@ -107,9 +107,9 @@ export interface Decision extends Outcome {
 /**
  * The reason that there is no decision.
  * - `storage_full`: the decision could not be stored, so it must not admit anyone
- * - `no_list`: the server does not respond, and there is no list
+ * - `no_list`: the server does not respond, and no list of passes is stored
  * - `not_claimed`: this phone is not a door, or no longer one
- * - `invalid_code`: empty or too long, so not the code of a pass
+ * - `invalid_code`: the code is empty or too long for the code of a pass
  * - `refused`: the server responds, but rejects the request; `message` has the reason
  * - `not_undone`: the scan cannot be reversed
  * - `of_another`: the reversed scan belongs to another door, such as the previous door of this phone
@@ -126,7 +126,7 @@ export type ScanFailure =
   | 'failed'
 
 export interface ClaimFailure {
-  /** The reason. For an invitation, it is `used_up`, `ended`, or `unknown_code`. */
+  /** The reason; `used_up`, `ended`, or `unknown_code` if the server rejects the invitation. */
   code: 'used_up' | 'ended' | 'unknown_code' | 'no_answer' | 'refused' | 'storage_full' | 'server_too_old'
   /** The reason of the server for `refused`, in English. */
   message?: string
@@ -147,15 +147,15 @@ export interface EngineState {
   connection: 'unknown' | 'online' | 'offline'
   /** `null` unless the door is offline. */
   offlineSince: Date | null
-  /** The list for offline decisions, or `null` if there is none yet. */
+  /** The stored list of passes for offline decisions; `null` if there is none. */
   list: { size: number; generatedAt: Date } | null
-  /** The number of loaded passes of a list that is being loaded; else `null`. */
+  /** The number of passes that are loaded so far; `null` unless a whole list is being loaded. */
   loading: number | null
-  /** The reason that the server provides no list, or `null`. */
+  /** The server's reason for rejecting requests for the list; `null` if it accepts them. */
   listRejection: string | null
-  /** The reason that the server accepts no uploads, or `null`. */
+  /** The server's reason for rejecting all uploads; `null` if it accepts them. */
   uploadRejection: string | null
-  /** The number of decisions and reversals that are not uploaded. */
+  /** The number of decisions, reversals, and counts without a scan that are not uploaded. */
   pending: number
   /** Decisions with which the server disagreed, newest first. */
   conflicts: readonly Decision[]
@@ -188,7 +188,7 @@ export type DoorMovement = NonNullable<Attempt['movement']>
 export interface KnownZone extends ZoneAtDoor {
   name: string
   /**
-   * The time of the number that the server sent. `inside` also counts the changes of this door that this number lacks.
+   * The time of the server's number of people inside. `inside` is that number plus the changes of this door since then.
    */
   at: string
 }
@@ -197,7 +197,7 @@ export interface KnownZone extends ZoneAtDoor {
 export interface Counts {
   accepted: number
   turnedAway: number
-  /** Accepted exits. */
+  /** The number of accepted exits. */
   left: number
 }
 
@@ -211,7 +211,7 @@ export interface GateCount {
 export type Problem =
   /** Storage is full: offline scans are not evaluated. */
   | { code: 'storage_full' }
-  /** The browser removed the stored data, including this number of decisions that were not uploaded. */
+  /** The browser removed the stored data, including `pending` decisions that were not uploaded. */
   | { code: 'storage_lost'; pending: number }
   /**
    * The door was revoked, or its token expired: nothing is evaluated, and pending entries are kept for the next door of
@@ -223,20 +223,21 @@ export type Problem =
   /** A zone of this door was deleted, so that scans no longer count people in it. */
   | { code: 'zone_deleted'; name: string }
   /**
-   * Counts out that would make the number inside negative, for example because an entrance is offline. They are sent
-   * again until the server accepts them, and the number inside lacks them until then.
+   * Exits counted without a scan that the server rejects, because they would make the number of people inside negative,
+   * for example while an entrance is offline. They are sent again, and the number excludes them until the server
+   * accepts them.
    */
   | { code: 'counts_held'; references: readonly string[] }
   /**
    * The server rejects these decisions, with the reason for the last one. They stay on the phone until the operator
-   * dismisses the problem. `isOfAnother`: the last decision reverses a scan of another door, see ScanFailure.
+   * dismisses the problem. `isOfAnother`: the last decision reverses a scan of another door.
    */
   | { code: 'rejected'; scans: number; message: string; scannedAt: string; isOfAnother?: boolean }
   /** The server rejects every request of this door, for example because the workspace is suspended. */
   | { code: 'refused'; message: string }
-  /** The server is of an older version. It is treated as unreachable. */
+  /** The server is older than this page needs. It is treated as unreachable. */
   | { code: 'server_too_old' }
-  /** The workspace does not allow offline scans: there is no list. */
+  /** The workspace does not allow offline scans, so no list of passes is stored. */
   | { code: 'offline_disabled' }
   /** The milliseconds by which the phone's clock is ahead, or behind if negative. Scans still have the correct time. */
   | { code: 'clock_wrong'; byMs: number }

@@ -8,13 +8,13 @@ export interface EngineSettings {
   scanMs: number
   /** The timeout of the request that checks whether the server responds. */
   probeMs: number
-  /** The interval of that request while the server responds. */
+  /** The interval of these requests while the server responds. */
   pollMs: number
-  /** The time within which a second reading of a code belongs to the same scan. */
+  /** The time after a scan within which another reading of its code counts as the same scan. */
   sameScanMs: number
   /** Whether the server has just responded; `undefined` if no request was sent yet. */
   isReached: boolean | undefined
-  /** Whether the server stores the zone and direction of this door. A console has its own. */
+  /** Whether the server stores the zone and direction of this door. A console keeps them itself. */
   storesMovement: boolean
   /** Returns the project, device, and gate that each scan reports. */
   station: (door: Identity['door']) => Station
@@ -63,7 +63,7 @@ export interface EngineEnvironment {
   runner: string
   /** Returns a function that tests whether another tab or process, by its ID, still runs. */
   findRunning: () => Promise<(runner: string) => boolean>
-  /** Runs the work while no other tab or process with this store runs work of the same name. */
+  /** Waits until no other tab or process with this store runs work of the same name, then runs the work. */
   withLock: <T>(name: string, work: () => Promise<T>) => Promise<T>
   /** A text stored next to the database. If the text exists and the database is empty, the database was lost. */
   marker: { get: () => string | null; set: (text: string) => void }

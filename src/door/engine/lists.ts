@@ -7,16 +7,16 @@ import type { DoorServer, EngineContext, Reply, SnapshotPage } from './server.ts
 import type { EngineStore, NamedItem } from './store/engine-store.ts'
 
 /**
- * The interval of updates of the list, also without changes, in milliseconds. Together with the interval of probes, it
- * is less than the lifetime of a shared list, so that each door updates from every shared list to the next shared list
+ * The interval of updates of the stored list of passes, in milliseconds. All doors of a project get the same snapshot
+ * for 20 seconds. The sum of this interval and the interval of probes is shorter, so that no door skips a snapshot
  * (decisions/0010).
  */
 const REFRESH_MS = 15_000
 const FETCH_AGAIN_MS = 3_000
-/** The time within which a stored list is refreshed after a start or a lost connection, at random for each phone. */
+/** The maximum random delay of the first update after a start or a lost connection, in milliseconds. */
 const FIRST_REFRESH_MS = 10_000
 /**
- * The pause after a download, as a multiple of its duration, because a long download is also much work for the server.
+ * The pause after a download, as a multiple of its duration, because a long download is much work for the server too.
  */
 const REST_FACTOR = 20
 
@@ -25,9 +25,7 @@ export interface ListKeeper {
   isDue(): boolean
   /** Updates the list if it is due, one tab at a time. */
   freshen(signal: AbortSignal): Promise<void>
-  /**
-   * Delays the next update by a random time, because all doors of a venue reconnect at once, and each has much to load.
-   */
+  /** Delays the next update at random, because all doors of a venue reconnect at once, and each has much to load. */
   askSoon(): void
   /** Makes an update due now. */
   askNow(): void
@@ -36,9 +34,9 @@ export interface ListKeeper {
 }
 
 interface ListKeeperOptions {
-  /** Receives the number of loaded passes; `null` if no list is being loaded. */
+  /** Receives the number of passes that are loaded so far; `null` if no whole list is being loaded. */
   onLoading: (loaded: number | null) => void
-  /** Called when the list may have changed, with the server's rejection, if any. */
+  /** Called after an update that did not time out, with the server's rejection, if any. */
   onFetched: (rejection: { code: string; message: string } | null) => void
   onError: (error: unknown) => void
 }
@@ -123,7 +121,7 @@ async function fetchList(options: {
       if (page.kind !== 'answer') return page
       const { id, generatedAt, items, removed = [], hasMore, nextCursor } = page.value
       if (!hasMore) await learnZones(page.value)
-      // Store each page as it arrives. An interrupted update does no harm, because items can be newer than the list.
+      // Store each page as it arrives. An interrupted update does no harm, because passes can be newer than their list.
       await store.amendList(items, removed, hasMore ? null : { id, generatedAt })
       if (!hasMore) return page
       page = await ask({ since, cursor: nextCursor! })
@@ -152,7 +150,7 @@ async function fetchList(options: {
   }
 
   /**
-   * Stores the zones with their resets. Call it before the list is stored, so that movements from before a reset never
+   * Stores the zones with their resets. Call it before the list is stored, so that movements made before a reset never
    * count.
    */
   function learnZones({ zones = [] }: SnapshotPage): Promise<void> {
@@ -164,9 +162,9 @@ async function fetchList(options: {
   }
 }
 
-/** The read-only part of an engine: the list, and the counts of the server. */
+/** The read-only part of an engine: lookups in the stored list of passes, and the counts of the server. */
 export interface LookUp extends Pick<DoorEngine, 'search' | 'look' | 'gates'> {
-  /** Call it when the list changed. The next search reads the names again. */
+  /** Makes the next search read the names again. Call it when the list has changed. */
   forgetNames(): void
 }
 

@@ -17,7 +17,7 @@ export type Reply<T> =
   /** The server responded with a rejection. */
   | { kind: 'rejection'; status: number; code: string; message: string; reason?: string | undefined }
 
-/** A page of the list, or of its changes. */
+/** A page of a snapshot, or of the changes since a snapshot. */
 export interface SnapshotPage {
   id: string
   generatedAt: string
@@ -29,7 +29,7 @@ export interface SnapshotPage {
 }
 
 export interface DoorServer {
-  /** Returns the time since the last request that was answered for the token of this door, in milliseconds. */
+  /** Returns the milliseconds since the last request with the token of this door that the server answered. */
   quietMs(): number
   claim(body: { code: string; name: string }): Promise<Reply<DoorClaim>>
   /** Reads this door from the server. The engine also probes the connection with this request. */
@@ -74,7 +74,7 @@ interface DoorServerOptions {
   baseUrl: string
   /** The version of this page, sent as X-Door-Version. */
   version: string
-  /** Set by the Date header of each response. */
+  /** The clock, which learns from the Date header of each response. */
   clock: DoorClock
   /** A monotonic clock, in milliseconds. */
   monotonicMs: () => number
@@ -137,7 +137,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
         ...(body && { body: JSON.stringify(body) }),
       })
       const response = await given.within(sent)
-      // A response without a correlation ID is not from the server: it can be a network's login page.
+      // A response without a correlation ID is not from the server. It can be the login page of a network.
       if (!response.headers.has('x-correlation-id')) return { kind: 'timeout' }
       options.clock.observe(response.headers.get('date'), sentAt, options.clock.wallMs())
       const answer = await given.within(response.json().catch(nothingIfNoJson))
@@ -240,7 +240,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
   }
 }
 
-/** Returns the stored part of a claim. */
+/** Returns the part of a claim that is stored. */
 export function identityOf({ door, token }: DoorClaim): Identity {
   const { id, name, gate, projectId, projectName } = door
   const movement = movementOf(door)
@@ -267,7 +267,7 @@ export function claimFailure(reply: FailedReply, isTooOld: boolean): ClaimFailur
 }
 
 /**
- * Returns an empty object for invalid JSON, which is not from this server. Rethrows other errors, such as that of an
+ * Returns an empty object for invalid JSON, which does not come from this server. Rethrows other errors, such as an
  * interrupted body, which counts as a timeout.
  */
 function nothingIfNoJson(error: unknown): Record<string, unknown> {
@@ -282,7 +282,7 @@ interface Given {
   end(): void
 }
 
-/** Aborts after a timeout, or with another signal. Phones that are some years old have no AbortSignal.any. */
+/** Aborts after a timeout, or with another signal, as AbortSignal.any does, which older phones do not have. */
 function abortAfter(ms: number, other: AbortSignal | undefined): Given {
   const controller = new AbortController()
   let rejectTimedOut: () => void = () => undefined

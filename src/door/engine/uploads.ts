@@ -5,22 +5,22 @@ import { pause } from './clock.ts'
 import type { DoorServer, EngineContext, Reply } from './server.ts'
 import type { EngineStore, JournalEntry, UploadResult } from './store/engine-store.ts'
 
-/** The result of an upload: all done, a timeout, or a rejection of everything. */
+/** The result of an upload: all requested entries were sent, a timeout, or a rejection that concerns every entry. */
 export type UploadEnd = { kind: 'done' } | { kind: 'timeout' } | { kind: 'rejection'; message: string }
 
 /**
- * The maximum size of a batch. It is small so that all doors of a venue can upload some entries before a timeout when
- * they reconnect together.
+ * The maximum size of a batch. It is small, so that when all doors of a venue reconnect together, each uploads some
+ * entries before a timeout.
  */
 const BATCH = 25
 /**
- * The suffix of the reference of an admission by the list after an online request timed out. The server may have
- * recorded the request as denied, so the ledger must also contain the admission, as a conflict.
+ * The suffix of the second `externalRef` of an offline admission. If the online request timed out, the server can have
+ * recorded the scan as denied under the first reference. The ledger must also contain the admission, as a conflict.
  */
 const ACTED = '+acted'
 /**
- * The maximum time, in milliseconds, that a scan waits for the last uploads. After this time, the list decides the
- * scan.
+ * The maximum time, in milliseconds, that a scan waits for the last uploads. After this time, the scan is evaluated
+ * offline.
  */
 const REST_MS = 500
 export const UNDO_REASON = 'Undone at the door'
@@ -38,7 +38,7 @@ export function createUploads(
   { store, server, environment, identity, clock }: EngineContext,
   options: {
     onProgress: () => void
-    /** Receives the reason that the server rejects everything, or `null`. */
+    /** Receives the server's reason for rejecting every entry, or `null`. */
     onEnd: (rejection: string | null) => Promise<void>
   },
 ): Uploads {
@@ -68,10 +68,11 @@ export function createUploads(
 
 /**
  * Sends pending entries, oldest first, until at most `leave` are left. Sending twice does no harm: the ledger records
- * an externalRef once. An entry that the server rejects is discarded with its reason and does not block others.
+ * an externalRef once. An entry that the server rejects does not block others: it is kept with the reason, and not sent
+ * again.
  *
- * A count out that would make the number inside negative is held and sent again at each probe, because an entrance that
- * is offline may not have uploaded its entries yet.
+ * The exception is an exit counted without a scan that would make the number of people inside negative. It is held and
+ * sent again at each probe, because an offline entrance may not have uploaded its entries yet.
  */
 async function uploadWaiting(options: {
   store: EngineStore
@@ -87,7 +88,7 @@ async function uploadWaiting(options: {
   onProgress: () => void
 }): Promise<UploadEnd> {
   const { store, server, projectId, station, signal, leave, now, onProgress } = options
-  /** The zones that have too few people inside for a count out. */
+  /** The zones in which the server rejected an exit, because too few people are inside. */
   const emptyZones = new Set<string>()
   for (;;) {
     const waiting = await store.waiting(projectId, BATCH)
@@ -97,7 +98,7 @@ async function uploadWaiting(options: {
     if (sent) return sent
     onProgress()
   }
-  // Send held counts again after other entries, but not in `uploadRest`, which delays scans.
+  // Send held counts again after other entries, but not in `uploadRest` (`leave` is 0), which delays scans.
   if (leave === 0) return { kind: 'done' }
   const { held } = await store.summary()
   for (const entry of held) {
@@ -163,10 +164,10 @@ async function uploadWaiting(options: {
     if (reply.kind === 'timeout') return reply
     if (reply.kind === 'answer') return settle([{ externalRef, recordedAt: reply.value.scan.recordedAt }])
     const isOfAnother = reply.code === 'FORBIDDEN'
-    // The server rejects the door or its workspace as a whole, for example because it is suspended: keep the reversal
-    // pending, like scans.
+    // If the server rejects every request of the door, for example because its workspace is suspended, keep the
+    // reversal pending, like scans.
     if ([401, 403].includes(reply.status) && !isOfAnother) return { kind: 'rejection', message: reply.message }
-    // Treat the reversal as uploaded: someone else has already reversed the scan, which is the intended result.
+    // Treat the reversal as uploaded, because a 409 means that the scan is already reversed.
     if (reply.status === 409) return settle([{ externalRef, recordedAt: now().toISOString() }])
     return discard(entry, reply.message, isOfAnother)
   }
@@ -204,8 +205,8 @@ async function uploadWaiting(options: {
 }
 
 /**
- * Returns the entries of the next batch. A request names one list, so a batch ends where the list changes or a reversal
- * must be sent first.
+ * Returns the entries of the next batch. A request names one snapshot, so a batch ends before a decision made with
+ * another snapshot, and before an entry that is not a decision.
  */
 function batchOf(first: JournalEntry, waiting: JournalEntry[]): JournalEntry[] {
   const end = waiting.findIndex(({ decision }) => decision?.snapshotId !== first.decision!.snapshotId)

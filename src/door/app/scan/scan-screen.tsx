@@ -217,7 +217,7 @@ function LockScreen({ onUnlock }: { onUnlock(): void }) {
   )
 }
 
-/** Shows the gate, the connection, the age of the list, and pending uploads. It has no buttons. */
+/** Shows the gate, the connection, the age of the stored list of passes, and pending uploads. It has no buttons. */
 function StatusBar() {
   const { language } = useDoor()
   const { words, locale } = language

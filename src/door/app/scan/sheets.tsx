@@ -97,10 +97,10 @@ interface GroupSheetProps {
   onClose(): void
 }
 
-/** Returns the state of a group: the number inside in a zone, or else the number of those admitted. */
+/** Returns the state of a group: the number of members inside or, without a zone, the number of admitted members. */
 export function groupText({ used, size, inside }: DoorGroup, words: AppLanguage['words']): string {
   if (!inside) return say(words.group, { used, size })
-  // Show a + if the list of the members inside can be cut, because it has a limit.
+  // Show a + if more members can be inside than the list, which has a limit, contains.
   const isCut = inside.length === MAX_GROUP_SHOWN && size > MAX_GROUP_SHOWN
   return say(`${words.zones.inside}: {count}`, { count: `${inside.length}${isCut ? '+' : ''} / ${size}` })
 }
@@ -147,7 +147,7 @@ export function GroupSheet({ group, canLetIn, scanning, onClose }: GroupSheetPro
 /** The maximum number of results, which is about as many as a screen with a keyboard shows. */
 const MOST = 20
 
-/** Finds a person in the list by name, or evaluates a typed code. */
+/** Finds a person in the stored list of passes by name, or evaluates a typed code. */
 export function SearchSheet({ scanning, onClose }: { scanning: Scanning; onClose(): void }) {
   const { engine, language } = useDoor()
   const { words } = language

@@ -18,9 +18,9 @@ export interface Scanning {
 }
 
 interface Shown {
-  /** The last decision on a single scan, until `next`. */
+  /** The last decision on a single scan, until `next` is called. */
   last: Decision | null
-  /** Decisions on members of a group. Each stays until `next`, regardless of other scans. */
+  /** Decisions on members of a group. Each stays until `next` is called for it, regardless of other scans. */
   members: readonly Decision[]
   /** Whether nothing is shown because a decision is pending. */
   isHidden: boolean
@@ -36,7 +36,7 @@ export function useScanning(): Scanning {
   const [slow, setSlow] = useState(0)
 
   /**
-   * Shows the coming decision. If it takes long, clears the previous one, which would otherwise admit the next person.
+   * Shows the coming decision. If it takes long, clears the previous one, which staff could apply to the next person.
    */
   const show = useCallback(
     async (coming: Promise<readonly Decision[]>) => {

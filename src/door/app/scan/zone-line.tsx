@@ -8,13 +8,13 @@ import { type AppLanguage, clock, say } from '../language.ts'
 interface ZoneLineProps {
   direction: Direction
   zone: { name: string; inside: number; capacity: number | null } | null | undefined
-  /** The time of the number inside, if the number is not current. */
+  /** The time of the number of people inside, if the number is not current. */
   asOf?: string | null | undefined
 }
 
 /**
- * The direction, the zone, and the number inside. Words, signs, and colors show the same state, so that color is not
- * needed to read it.
+ * The direction, the zone, and the number of people inside. Words and signs show the same state as colors, so that it
+ * is readable without color.
  */
 export function ZoneLine({ direction, zone, asOf }: ZoneLineProps) {
   const { language } = useDoor()

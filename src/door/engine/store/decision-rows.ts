@@ -38,14 +38,13 @@ async function putDecision(tx: Transaction, decision: Decision): Promise<void> {
   if (known) await tx.put('decisions', [{ ...known, decision, ...(decision.conflict !== null && { conflict: 1 }) }])
 }
 
-/** Stores the decision on an attempt, once. */
+/** Stores the decision on an attempt. Does nothing if a decision on the attempt is already stored. */
 export async function record(
   tx: Transaction,
   { decision, entry }: { decision: Decision; entry: JournalEntry | null },
 ): Promise<void> {
   const { externalRef, zone, readAt } = decision
   await tx.remove('attempts', [externalRef])
-  // Skip an attempt that is already stored, for example by an earlier try.
   if (await decisionOf(tx, externalRef)) return
   if (entry) await tx.put('journal', [entry])
   if (entry?.waits !== undefined) await changeZone(tx, entry)
@@ -107,12 +106,12 @@ export async function settleUpload(tx: Transaction, result: UploadResult): Promi
   const { waits, ...rest } = entry
   await tx.put('journal', [{ ...rest, recordedAt, rejection, isHeld, isOfAnother }])
   if (isHeld) {
-    // The number inside no longer contains the count.
+    // Exclude the held count from the number of people inside, because the server does not accept it yet.
     if (waits !== undefined) await changeZone(tx, entry, -1)
     return
   }
   if (rejection !== undefined) {
-    // Remove the correction of a rejected adjustment, because it must not be applied without the adjustment.
+    // Remove the reversal of a rejected adjustment, because it must not be applied without the adjustment.
     if (entry.adjustment) await removeSeqs(tx, 'journal', await tx.find('journal', 'externalRef', undoRefOf(entry)))
     if (entry.undoes) await rejectUndo(tx, entry, { message: rejection, isOfAnother })
   }
@@ -122,12 +121,12 @@ export async function settleUpload(tx: Transaction, result: UploadResult): Promi
   await putDecision(tx, { ...decision, scanId: scanId ?? decision.scanId, conflict, isPending: false })
 }
 
-/** Returns the reference of the correction of an adjustment: the same for each try. */
+/** Returns the reference of the reversal of an adjustment: the same for each attempt to reverse it. */
 export function undoRefOf({ externalRef }: Pick<JournalEntry, 'externalRef'>): string {
   return `${externalRef}+undone`
 }
 
-/** Marks a reversal that the server rejected: its scan remains accepted, and the reversal has the reason. */
+/** Marks a reversal as rejected by the server, with the reason, and its scan as accepted again. */
 async function rejectUndo(
   tx: Transaction,
   { externalRef, undoes }: JournalEntry,
@@ -140,7 +139,7 @@ async function rejectUndo(
   await recount(tx, scan, 1)
 }
 
-/** Keeps the newest decisions, pending ones, and conflicts up to a maximum. */
+/** Deletes old decisions. Keeps the newest decisions, pending decisions, and the newest conflicts. */
 export async function trim(tx: Transaction): Promise<void> {
   if ((await tx.count('decisions')) <= RECENT_DECISIONS * 2) return
   let conflicts = 0

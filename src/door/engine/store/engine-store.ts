@@ -26,19 +26,19 @@ export interface LearnOptions {
   seen?: readonly KnownZone[]
 }
 
-/** The ID of a list and its time. */
+/** The ID and the time of a stored list of passes, which is a snapshot of the API. */
 export interface ListHead {
   id: string
   generatedAt: string
 }
 
-/** A scan that this phone knows in addition to the list, with the data to upload. */
+/** A scan or a count of this phone that the stored list of passes may lack, with the data to upload. */
 export interface JournalEntry extends OwnScan {
   externalRef: string
   projectId: string
   /** The pass whose uses the entry changes, if any. */
   passId?: string | undefined
-  /** Whether the entry admitted the pass, reversed a scan, did neither, or counted people without a scan. */
+  /** Whether the entry accepted or denied a scan, reversed one, or counted people without a scan. */
   kind: 'accepted' | 'reversed' | 'denied' | 'counted'
   /** The project to which the entry must be uploaded; omitted once it is uploaded. */
   waits?: string | undefined
@@ -48,9 +48,9 @@ export interface JournalEntry extends OwnScan {
   undoes?: { externalRef: string; scanId: string | null } | undefined
   /** Only for a count without a scan. */
   adjustment?: { zoneId: string; delta: number; reason: string } | undefined
-  /** The reason that the server permanently rejected the entry. Kept until the operator dismisses the problem. */
+  /** The server's reason for rejecting the entry. Unless `isHeld`, kept until the operator dismisses the problem. */
   rejection?: string | undefined
-  /** Set for a rejected count out that is sent again, because more people left than the server has counted in. */
+  /** Set for an exit without a scan that is sent again: the server rejected it, because too few people are inside. */
   isHeld?: true | undefined
   /** Only for a rejected reversal: the reversed scan belongs to another door. */
   isOfAnother?: boolean | undefined
@@ -61,30 +61,30 @@ export interface Attempted {
   /** The scanned content: two attempts with the same key are attempts at the same scan. */
   key: string
   externalRef: string
-  /** The time, in milliseconds. */
+  /** The time of the attempt, in milliseconds. */
   at: number
   /** The tab or process that makes the attempt: see `EngineEnvironment.runner`. */
   runner: string
 }
 
-/** A count out that is sent again: see `JournalEntry.isHeld`. */
+/** An exit without a scan that is sent again: see `JournalEntry.isHeld`. */
 export type HeldCount = JournalEntry & { adjustment: NonNullable<JournalEntry['adjustment']> }
 
 /** The server's result for an uploaded entry. */
 export interface UploadResult {
   externalRef: string
-  /** `null` if the server permanently rejected the entry. */
+  /** `null` if the server rejected the entry. */
   recordedAt: string | null
   scanId?: string | undefined
   conflict?: LedgerReason | null | undefined
   rejection?: string | undefined
-  /** For a rejected count out: the count is sent again later. */
+  /** For a rejected exit without a scan: see `JournalEntry.isHeld`. */
   isHeld?: true | undefined
   /** For a rejected reversal: the reversed scan belongs to another door, such as the previous door of this phone. */
   isOfAnother?: boolean | undefined
 }
 
-/** A pass with its names and status. */
+/** A pass of the stored list with its names and status. */
 export type NamedItem = Omit<Candidate, 'standing'> & Pick<SnapshotItem, 'status'>
 
 export interface StoreSummary {
@@ -105,7 +105,7 @@ export interface StoreSummary {
 export interface ScannedCode {
   /** The digest of the payload. */
   digest: string
-  /** The messages that a scanner can read as the payload, in order, each for passes with barcodes of its format. */
+  /** The digests of other messages that the payload can stand for, in order, each only for barcodes of its format. */
   others: readonly { format: BarcodeFormat; digest: string }[]
 }
 
@@ -116,7 +116,7 @@ export interface ScannedCode {
 export interface EngineStore {
   identity(): Promise<Identity | undefined>
   setIdentity(identity: Identity): Promise<void>
-  /** The error of the phone's clock at the last response of the server; `undefined` if there was none. */
+  /** The last stored value of `DoorClock.offsetMs`, in milliseconds; `undefined` if there is none. */
   clockOffset(): Promise<number | undefined>
   setClockOffset(offsetMs: number): Promise<void>
   summary(): Promise<StoreSummary>
@@ -133,17 +133,17 @@ export interface EngineStore {
   ): Promise<string>
   /** Stores the server's decision, and that the attempt has ended. */
   settle(decision: Decision, entry: JournalEntry | null): Promise<void>
-  /** Evaluates an attempt against the list and stores the decision. Returns `undefined` if there is no list. */
+  /** Evaluates an attempt against the stored list and stores the decision. Returns `undefined` if there is no list. */
   evaluate(
     attempt: Attempt,
     code: ScannedCode | null,
     decide: (facts: OwnFacts) => { decision: Decision; entry: JournalEntry },
   ): Promise<Decision | undefined>
-  /** Reads the facts of the list and this phone about one pass. */
+  /** Reads the facts of the stored list and the journal about one pass; `undefined` if the list lacks the pass. */
   look<T>(passId: string, read: (facts: OwnFacts) => T): Promise<T | undefined>
   /**
-   * Stores a reversal and marks its scan as reversed. If the scan is still to be uploaded to another project, the
-   * reversal waits with it.
+   * Stores a reversal and marks its scan as reversed. If the scan is still pending, the reversal is uploaded to the
+   * project of the scan.
    */
   undo(decision: Decision, entry: JournalEntry): Promise<void>
   decision(externalRef: string): Promise<Decision | undefined>
@@ -152,7 +152,7 @@ export interface EngineStore {
   learnZones(zones: readonly ServerZone[], options: LearnOptions): Promise<void>
   /** Stores a count without a scan. */
   adjust(entry: JournalEntry): Promise<void>
-  /** Stores the correction of a count without a scan, once, unless the server permanently rejected the count. */
+  /** Stores the reversal of a count without a scan, once, unless the server permanently rejected the count. */
   undoAdjustment(entry: JournalEntry, undone: string): Promise<void>
 
   /** Returns the oldest pending entries of a project, without held counts. */
@@ -170,8 +170,8 @@ export interface EngineStore {
   names(): Promise<readonly NamedItem[]>
   dropList(): Promise<void>
   /**
-   * Removes the token, the list, and all guest data except pending entries. Does nothing if this phone has become
-   * another door than the door of the token.
+   * Removes the token, the stored list, and all guest data except pending and rejected entries. Does nothing if this
+   * phone has become another door since it had this token.
    */
   wipe(token: string | undefined): Promise<void>
   close(): Promise<void>
@@ -180,7 +180,7 @@ export interface EngineStore {
 /** The facts of a list and the journal about an attempt. */
 export interface OwnFacts
   extends Pick<OfflineFacts, 'snapshotId' | 'matches' | 'members' | 'acceptedScansOf' | 'unsentUsesOf'> {
-  /** Returns the facts about a listed pass for a movement. */
+  /** Returns a function that returns the facts about a pass of the list for a movement. */
   presenceIn(movement: DoorMovement, at: Date): (item: SnapshotItem) => PresenceFacts
   zones: readonly KnownZone[]
 }
@@ -190,9 +190,9 @@ export class StorageFullError extends Error {
   override readonly name = 'StorageFullError'
 }
 
-/** The number of shown recent decisions. Conflicts are kept in addition. */
+/** The number of recent decisions that are shown. Conflicts are kept in addition. */
 export const RECENT_DECISIONS = 50
-/** The number of conflicts that are kept to be shown. The ledger has all of them. */
+/** The maximum number of conflicts that are kept to be shown. The ledger has all conflicts. */
 export const KEPT_CONFLICTS = 200
 
 /** A shown decision, stored for the list of recent scans and for conflicts. */
@@ -200,7 +200,7 @@ export interface StoredDecision {
   seq?: number
   externalRef: string
   decision: Decision
-  /** The movement of an accepted scan. A new list replaces the journal entry of the scan, but keeps this property. */
+  /** The movement of an accepted scan, for a reversal after the journal entry of the scan was deleted. */
   movement?: OwnMovement | undefined
   /** Set if the server decided differently from this phone. */
   conflict?: 1
@@ -213,7 +213,7 @@ export interface Meta {
   identity: Identity
   /** The milliseconds to add to the phone's clock to get the server's time. */
   clockOffset: number
-  /** `slot` is the table of items that has the list. */
+  /** `slot` is the table that contains the passes of the list. */
   list: ListHead & { size: number; slot: Slot }
   /** The counts since this phone became a door. */
   counts: Counts
@@ -225,10 +225,10 @@ export type Slot = 'items-a' | 'items-b'
 /** The rows of a door's tables (decisions/0009). */
 export interface Rows {
   meta: { name: keyof Meta; value: Meta[keyof Meta] }
-  /** One table of items has the list in use, the other one the list that is being loaded. */
+  /** One of these two tables contains the list in use, the other one the list that is being loaded. */
   'items-a': SnapshotItem
   'items-b': SnapshotItem
-  /** Decisions and reversals, in order, until the server has them. */
+  /** Decisions, reversals, and counts, in order, until the stored list contains them. */
   journal: JournalEntry & { seq?: number }
   decisions: StoredDecision
   attempts: Attempted
@@ -239,7 +239,7 @@ export type Key = string | number
 
 const items = { key: 'passId', indexes: ['identifiers', 'staleIdentifiers', 'groupId'] }
 
-/** The properties of the key and the indexes of each table. The index of an array has an entry for each element. */
+/** The key property and the indexed properties of each table. An index of an array has an entry for each element. */
 export const tables: Record<Table, { key: string; indexes: readonly string[] }> = {
   meta: { key: 'name', indexes: [] },
   'items-a': items,
@@ -253,7 +253,7 @@ export const tables: Record<Table, { key: string; indexes: readonly string[] }> 
 /** The operations of one transaction. Rows are in the order of their keys. */
 export interface Transaction {
   get<T extends Table>(table: T, key: Key): Promise<Rows[T] | undefined>
-  /** Returns the rows with a value in an index, or with any value. */
+  /** Returns the rows that have the value in an index; by default, the rows that have any value. */
   find<T extends Table>(table: T, index: string, value?: Key, limit?: number): Promise<Rows[T][]>
   list<T extends Table>(table: T, options?: { after?: Key | undefined; limit?: number }): Promise<Rows[T][]>
   newest<T extends Table>(table: T, limit: number): Promise<Rows[T][]>
@@ -268,12 +268,12 @@ export interface Transaction {
 
 /** A database with the tables of a door: IndexedDB in a browser, SQLite in a console. */
 export interface TableDatabase {
-  /** Reads these tables at one point in time. The work awaits nothing but the transaction. */
+  /** Runs work that reads these tables as of one point in time. The work must await only the transaction. */
   read<T>(tables: readonly Table[], work: (tx: Transaction) => Promise<T>): Promise<T>
   /**
-   * Changes these tables in one transaction, which is on disk when it resolves. A relaxed transaction survives the end
-   * of the process, but perhaps not a power failure. Transactions run one at a time, also those of other tabs and
-   * processes.
+   * Runs work that changes these tables in one transaction, which is on disk when the promise resolves. A relaxed
+   * transaction survives the end of the process, but perhaps not a power failure. Transactions run one at a time,
+   * including those of other tabs and processes.
    * @throws StorageFullError
    */
   write<T>(

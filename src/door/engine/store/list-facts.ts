@@ -8,9 +8,9 @@ import type { JournalEntry, ListHead, Meta, OwnFacts, ScannedCode, Slot, Transac
 import { zonesOf } from './zone-rows.ts'
 
 /**
- * Returns the passes that an attempt names: the pass with its ID, if it has one. Otherwise, returns the passes that
- * have or had its payload as an identifier. If there are none, returns the passes that have or had another reading of
- * the payload.
+ * Returns the passes of the stored list that match an attempt. An attempt with a pass ID matches only this pass.
+ * Otherwise, the passes that have or had the payload as an identifier match or, if there are none, those of another
+ * reading of the payload.
  */
 export async function matching(
   tx: Transaction,
@@ -36,7 +36,7 @@ async function withIdentifier(tx: Transaction, slot: Slot, digest: string): Prom
   return [...new Map(found.flat().map((item) => [item.passId, item])).values()]
 }
 
-/** Returns the facts of the list and the journal about an attempt. */
+/** Returns the facts of the stored list and the journal about an attempt. */
 export async function factsOf(tx: Transaction, list: Meta['list'], matches: Matches): Promise<OwnFacts> {
   const [pass] = matches.items.length === 1 ? matches.items : []
   const { groupId } = pass ?? {}
@@ -49,8 +49,8 @@ export async function factsOf(tx: Transaction, list: Meta['list'], matches: Matc
 }
 
 /**
- * Returns the facts of a list and the journal for the rules.
- * @param entriesOf the journal entries of a pass, for all passes that are needed
+ * Returns the facts of a stored list and the journal for the rules.
+ * @param entriesOf returns the journal entries of a matching pass or a member of its group
  */
 export function ownFacts(
   { id, generatedAt, zones }: ListHead & Pick<OwnFacts, 'zones'>,
@@ -81,7 +81,7 @@ export function ownFacts(
   }
 }
 
-/** Returns a zone that is newer than the list, without a known limit. */
+/** Returns an empty zone without a capacity, for a zone that was created after the last update of the list. */
 function unlisted(id: string): ZoneAtDoor {
   return { id, capacity: null, whenFull: 'warn', inside: 0, resetAt: null }
 }

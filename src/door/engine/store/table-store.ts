@@ -29,7 +29,7 @@ import {
 import { factsOf, matching } from './list-facts.ts'
 import { changeZone, isHeld, learnZones, ZONE_TABLES, zonesOf } from './zone-rows.ts'
 
-/** The number of entries to read at a time: a list of 100,000 would exceed the memory of a phone. */
+/** The number of passes to read at a time: 100,000 passes at once would exceed the memory of a phone. */
 const NAMES_AT_ONCE = 2_000
 const SLOTS: Slot[] = ['items-a', 'items-b']
 const RELAXED = { isRelaxed: true }
@@ -97,7 +97,7 @@ export class TableStore implements EngineStore {
       await tx.put('attempts', [begun])
       return begun.externalRef
     }
-    // The attempt must survive this page, but not a power failure, because it has not admitted anyone yet.
+    // The attempt must survive the end of this page, but not a power failure, because it has not admitted anyone yet.
     return this.#db.write(['attempts'], begin, RELAXED)
   }
 
@@ -261,7 +261,7 @@ export class TableStore implements EngineStore {
   }
 }
 
-/** Returns the table of items that is not in use. */
+/** Returns the table that does not contain the list in use. */
 async function idleSlot(tx: Transaction): Promise<Slot> {
   return (await metaOf(tx, 'list'))?.slot === 'items-a' ? 'items-b' : 'items-a'
 }
@@ -271,7 +271,7 @@ async function dropItems(tx: Transaction): Promise<void> {
   for (const slot of SLOTS) await tx.clear(slot)
 }
 
-/** Deletes the journal entries that a list of that time contains. */
+/** Deletes the journal entries that a list generated at `generatedAt` contains. */
 async function prune(tx: Transaction, generatedAt: string): Promise<void> {
   const isDone = ({ waits, rejection, recordedAt }: JournalEntry) => {
     return waits === undefined && rejection === undefined && isListed(recordedAt, generatedAt)
