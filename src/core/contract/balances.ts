@@ -83,7 +83,7 @@ export const balances = {
         'Adds an entry, which is never changed or deleted. If the balance has an entry with the externalRef, the ' +
         'response is 200 with this entry, and nothing changes. If the value would be below the minimum or above the ' +
         'maximum, the response is 409 CONFLICT with value, min, max, and delta. Each entry emits pass.updated with ' +
-        'changedFields `balances`. It does not change the revision of the pass. Wallets show the new value within ' +
+        'changedFields `balances`. The revision of the pass does not change. Wallets show the new value within ' +
         `seconds: entries within a second share an update. A balance of a pass can have ${MAX_ENTRIES} entries.`,
       idempotent: true,
       body: BalanceEntryCreate,

@@ -114,7 +114,7 @@ export const broadcasts = {
       'notification. If a pass already had 3 google notifications within 24 hours, its notification to google is ' +
       'FAILED. With dryRun, nothing is stored, and ' +
       'the response has the number of recipients. googleVia class is rejected if passes of other projects share ' +
-      'the classes. If the body has a text for each language, it must contain the default language of every ' +
+      'their Google classes. If the body has a text for each language, it must contain the default language of every ' +
       'version of the passes. If the idempotencyKey is already used, the response is 200 with the existing ' +
       'broadcast.',
     query: z.strictObject({ dryRun: dryRunParam }),

@@ -121,8 +121,8 @@ export const events = {
       'event, and `data:` is its envelope. Each event is sent once, in the same order to all clients. The first ' +
       'message has an ID without data, from which the client can resume. To resume after an event, send its ID as ' +
       '`Last-Event-ID`; the nil UUID starts with the oldest stored event. If events after the ID are no longer ' +
-      'stored, the response is 409 with `oldest` in details. The server sends a comment every 15 seconds. The ' +
-      'stream ends if the token becomes invalid, if the client stops reading, or if the server stops. After that, ' +
+      'stored, the response is 409, and details.oldest is the ID of the oldest stored event, or null. The server sends ' +
+      'a comment every 15 seconds. The stream ends if the token becomes invalid, if the client stops reading, or if the server stops. After that, ' +
       'reconnect with the last ID. A workspace can have 10 streams per server.',
     eventStream: true,
     query: z.strictObject({

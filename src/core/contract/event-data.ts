@@ -38,7 +38,7 @@ const Identifiers = Pass.pick({
 const Holding = Pass.pick({ id: true, externalPassId: true, projectId: true }).extend({
   platform: Platform,
   devices: Count.describe(
-    'The number of devices that now hold the pass, or of users if the platform reports no devices. 0 if it was removed.',
+    'The number of devices that now hold the pass, or of users if the platform reports no devices. 0 in pass.removed.',
   ),
 })
 
@@ -67,7 +67,7 @@ export const eventData = {
     capacity: Count,
     percent: z
       .literal([80, 100])
-      .describe('The threshold that the number inside passed upwards, in percent of the capacity.'),
+      .describe('The threshold that the number inside has reached, in percent of the capacity.'),
   }),
   'webhook.test': z.strictObject({ webhookId: Uuid.describe('The ID of the tested webhook.') }),
 }

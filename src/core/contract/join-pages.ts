@@ -62,8 +62,8 @@ const settings = {
     .min(1)
     .max(64)
     .describe(
-      'A required field with the format email. Each address then gets one pass, regardless of case, and the link is ' +
-        'sent to the address instead of shown. Requires serve --smtp-url.',
+      'The variable of a required field with the format email. Each email address gets one pass, regardless of case, ' +
+        'and the server sends the link to the address instead of showing it. Requires serve --smtp-url.',
     ),
   open: z.boolean().describe('Whether the page accepts visitors.'),
   limit: z.int().min(1).max(10_000_000).describe('The number of passes that the page can create.'),

@@ -216,9 +216,9 @@ export const passes = {
     summary: 'Import up to 100 passes of another provider',
     description:
       'Holders keep the passes in their wallets, and receive the next update from this server. Each pass is ' +
-      'imported independently, without an event. If the pass was imported before, nothing changes; if its content ' +
-      'differs, its error is CONFLICT. If another pass has its externalPassId, serialNumber, or googleObjectId, ' +
-      'its error is DUPLICATE_PASS. With dryRun, the response has the result of each item, and nothing is created.',
+      'imported independently, without an event. If a pass was imported before with the same content, nothing changes. ' +
+      'If its content differs, its error is CONFLICT. If another pass has its externalPassId, serialNumber, or ' +
+      'googleObjectId, its error is DUPLICATE_PASS. With dryRun, the response has the result of each item, and nothing is created.',
     idempotent: true,
     query: z.strictObject({ dryRun: dryRunParam }),
     maxBodyBytes: LARGE_BODY_BYTES,

@@ -55,8 +55,8 @@ export const ProjectFigures = z.strictObject({
         opened: z
           .strictObject({ ...byPlatform(() => Count), other: Count })
           .describe(
-            'Opened hosted links, by the wallet that the visitor was offered. The property other counts pages that ' +
-              'offer both. Link previews and crawlers do not count.',
+            'Opened hosted links, by the wallet that the page offered. `other` counts pages that offered both. Link ' +
+              'previews and crawlers do not count.',
           ),
         installed: ofEach.describe('Passes added to their first wallet of a platform.'),
         removed: ofEach.describe('Passes removed from their last wallet of a platform.'),

@@ -33,8 +33,8 @@ export const SnapshotItem = z.strictObject({
     .enum(formatsWithReadings)
     .optional()
     .describe(
-      'Only for formats whose message scanners can send differently, such as without a leading zero. A scan without a ' +
-        'match by its exact payload can then match by another reading.',
+      'Set if scanners can send the message of this format in different forms, such as without a leading zero. If no ' +
+        'pass matches the exact payload of a scan, compare its other forms in this format.',
     ),
   door: DoorView.optional(),
   presence: z
@@ -47,7 +47,10 @@ export const SnapshotItem = z.strictObject({
         use: z
           .strictObject({ scannedAt: UtcTimestamp, scanContextKey: z.string().nullable() })
           .nullable()
-          .describe('The use that the last entry debited or continued. A re-entry in its scan context debits no use.'),
+          .describe(
+            'The use that the last entry debited or continued. POST /v1/scans describes the re-entries that debit no ' +
+              'other use.',
+          ),
       }),
     )
     .optional()
@@ -61,7 +64,7 @@ export const SnapshotItem = z.strictObject({
         value: z.int(),
         min: z.int(),
         max: z.int().nullable(),
-        delta: z.int().describe('The change by an accepted scan; 0 without a rule.'),
+        delta: z.int().describe('The change by an accepted scan; 0 if scans do not change the balance.'),
         offlineAllowance: Count.describe('The amount that a device can debit before its scans are uploaded.'),
       }),
     )
@@ -115,7 +118,7 @@ export const OfflineScan = z
     context: ScanContext.optional(),
     zoneId: Uuid.optional().describe('The zone that the device evaluated. Without it, the scan is not a movement.'),
     direction: Direction.optional().describe(
-      'Default: the direction of the door for a scan in its own zone; otherwise in.',
+      'Default: the direction of the door if the scan is in the zone of the door, else `in`.',
     ),
   })
   .superRefine(({ qrPayload, passId, result, reason }, context) => {
@@ -150,14 +153,14 @@ export const scanner = {
   snapshot: route('GET', '/v1/scanner/snapshot', {
     scope: 'scans:read',
     forDoors: true,
-    summary: 'Read a door list for offline scanning',
+    summary: 'Read a snapshot of passes for offline scanning',
     description:
       'Returns the passes of a project, or of the whole workspace, that were created before generatedAt and are ' +
       'not erased. Each pass has its state at the time of the request for its page. A page can have fewer items ' +
       'than limit. The cursor belongs to the snapshot and is valid for 24 hours. With since, the response contains ' +
       'only changes: add the items, or replace them by passId, and delete the passes in removed. Once you have ' +
       'applied the changes of all pages, send the ID of the snapshot as the next since. If the response is 409 ' +
-      'SCANNER_SNAPSHOT_STALE, read the whole list again.',
+      'SCANNER_SNAPSHOT_STALE, read a whole snapshot again.',
     compressed: true,
     query: z.strictObject({
       projectId: Uuid.optional().meta({

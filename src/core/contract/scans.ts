@@ -93,7 +93,7 @@ export const ScanCreate = z
     context: ScanContext.optional(),
     zoneId: Uuid.optional().describe('The zone that the pass enters or leaves. Default for a door: its zone.'),
     direction: Direction.optional().describe(
-      'Default: the direction of the door for a scan in its own zone; otherwise in.',
+      'Default: the direction of the door if the scan is in the zone of the door, else `in`.',
     ),
   })
   .superRefine(({ qrPayload, passId }, context) => {
@@ -186,8 +186,8 @@ export const scans = {
       'With zoneId, the scan is an entry into the zone (direction in) or an exit (out). An entry is evaluated with ' +
       'the policy, and is a duplicate if the pass is already inside. A pass that left the zone enters again without ' +
       'debiting a use if the use of its last entry was debited in the same window and period of the policy. If the ' +
-      'policy has neither windows nor a period, the use must have the same scan context. An exit requires only that ' +
-      'the pass is inside. If the zone does not exist, or belongs to another project, nothing is recorded. ' +
+      'policy has neither windows nor a period, the use must have been debited in the same scan context instead. An ' +
+      'exit requires only that the pass is inside. If the zone does not exist, or belongs to another project, nothing is recorded. ' +
       `\`message\` is in the language of Accept-Language if it is one of the ${spokenLanguages.length} supported ` +
       'languages, and in English otherwise. Errors of this endpoint have no errorCode.',
     errorsWithoutCode: true,

@@ -83,7 +83,7 @@ export const templateVersions = {
     summary: 'Publish a draft irreversibly',
     description:
       'Publishing validates the definition, also for each configured platform. Warnings report problems that ' +
-      `wallets accept but holders notice. Warnings do not prevent publishing:\n\n${WARNINGS}\n\nTo accept a ` +
+      `wallets accept but holders notice. Warnings do not prevent publishing, except \`poster-without-nfc\`:\n\n${WARNINGS}\n\nTo accept a ` +
       'warning, add its code to the definition: `accept: ["contrast-low"]`.',
     rendersDefinition: true,
     responses: { 200: TemplateVersionDetail },

@@ -112,8 +112,8 @@ export const templates = {
           .min(0)
           .optional()
           .describe(
-            'The expected number of the newest version, or 0 if the template should have no version. If it ' +
-              'differs, the response is 409.',
+            'The expected number of the newest version, or 0 if the template should have no version. If the newest ' +
+              'version has another number, the response is 409.',
           ),
       })
       .default({}),

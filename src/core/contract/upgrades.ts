@@ -59,7 +59,7 @@ export const upgrades = {
     description:
       'Starts an upgrade in the background. It processes the passes of the template in order of creation, except ' +
       'VOID passes. Each upgraded pass changes as with PATCH /v1/passes/{id} and templateVersion. A pass whose ' +
-      'variables do not fit the version keeps its version, and counts as failed. A token that is bound to projects ' +
+      'variables do not fit the version keeps its version, and counts as failed. A token that is restricted to projects ' +
       'upgrades only passes of these projects. For a canary, upgrade with limit 100, and then without a limit. A ' +
       'template can have one pending upgrade, in addition to dry runs, and a workspace 10 pending upgrades and dry ' +
       'runs. Beyond these limits, the response is 409.',
@@ -71,7 +71,7 @@ export const upgrades = {
     scope: 'passes:read',
     summary: 'List the upgrades of a template, newest first',
     description:
-      'A token that is bound to projects sees the upgrades that tokens of these projects created. Upgrades are ' +
+      'A token that is restricted to projects sees the upgrades that tokens of these projects created. Upgrades are ' +
       'deleted 90 days after they ended.',
     query: pageQuery({}),
     responses: { 200: pageOf(Upgrade) },

@@ -77,7 +77,7 @@ export const tags: Record<keyof Contract, { name: string; description: string }>
   identities: { name: 'Identities', description: 'The Apple signers and Google issuers of passes.' },
   wallets: {
     name: 'Wallets',
-    description: 'The version of each pass in each wallet, and an endpoint to push outdated phones again.',
+    description: 'The version of each pass in each wallet, and an endpoint that sends pushes to outdated phones again.',
   },
   workspace: { name: 'Workspace', description: "The limits and usage of a token's workspace." },
   tokens: {
@@ -123,8 +123,8 @@ scopes. Each endpoint lists the scope that it requires. A resource of another wo
 
 Every list returns \`items\`, \`total\`, \`limit\`, \`offset\`, \`nextCursor\` and \`hasMore\`. Pass \`nextCursor\` as \`cursor\` until \`hasMore\` is
 false. A cursor is only valid with the sort order and filters of its request. An item must match all parameters. If a parameter is
-repeated, an item must match one of the values. A parameter can have 20 values unless it has a lower limit. Time bounds
-are inclusive. \`offset\` is deprecated, because later pages cost more.
+repeated, an item must match one of the values. A parameter can have 20 values unless its endpoint states a lower limit. Time
+bounds are inclusive. \`offset\` is deprecated, because later pages cost more.
 
 ## Events
 

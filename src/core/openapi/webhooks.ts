@@ -34,8 +34,8 @@ function describe(type: EventType, body: z.ZodType) {
     tags: ['Webhooks'],
     summary: summaries[type],
     description:
-      'The server sends the event until the endpoint responds with 2xx, for three days at most. Receivers ignore ' +
-      'unknown event types and unknown fields, because later versions can add some.',
+      'The server sends the event until the endpoint responds with 2xx, for three days at most. Ignore unknown ' +
+      'event types and unknown fields, because later versions can add them.',
     security: [],
     parameters: [
       {

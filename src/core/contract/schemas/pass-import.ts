@@ -33,7 +33,9 @@ export const importedFields = {
     .max(255)
     .regex(/^\d{1,32}\.[\w.-]+$/, 'Must be the ID of an object at Google: issuer, dot, name')
     .optional()
-    .describe('The ID of the object in Google Wallet. The object must have the kind of the template.'),
+    .describe(
+      'The ID of the object in Google Wallet. The object type must be that of the template, such as eventTicketObject.',
+    ),
   scanPayload: text(1, 2048)
     .optional()
     .describe('The content of the barcode. If omitted, the template defines the content.'),

@@ -136,8 +136,8 @@ export const DoorView = z
     notice: z.string().nullable(),
   })
   .describe(
-    'Set if the definition has door instructions, or the pass has balances. `fields` lists the balances, and those of ' +
-      'the variables to show that have a value. `notice` is an instruction for door staff. Texts of more than 500 characters are truncated.',
+    'Set if the definition has door instructions, or the pass has balances. `fields` lists the balances, and ' +
+      'the shown variables that have a value. `notice` is an instruction for door staff. Texts of more than 500 characters are truncated.',
   )
 export type DoorView = z.output<typeof DoorView>
 
@@ -154,8 +154,8 @@ export const DoorGroup = z
       .array(GroupPass)
       .max(20)
       .describe(
-        'Other passes of the group that were not admitted yet and are neither void nor expired, ordered by ID. In a ' +
-          'zone, passes inside are left out, and passes that left it are included.',
+        'Other passes of the group that were not admitted yet and are neither void nor expired, ordered by ID. If the ' +
+          'scan has a zone, passes inside the zone are left out, and passes that left the zone are included.',
       ),
     inside: z
       .array(GroupPass)

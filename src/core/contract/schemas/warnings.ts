@@ -23,12 +23,12 @@ export const warningTable = {
   'barcode-fallback':
     'Google Wallet does not show the message in the barcode format of the design. It shows a QR code instead.',
   'barcode-unmatched':
-    'The barcode of an override has another message than the design, so that scans of it find no pass.',
+    'The barcode of an override has another message than `design.barcode`. Scans of that barcode find no pass.',
   'google-field-hidden':
-    'A field of the front is not among the nine that fit on the front in Google Wallet. Details show it instead.',
+    'A field of the front is not among the nine that fit on the front in Google Wallet. The details of the pass show it instead.',
   'google-front-empty': 'The front of the pass in Google Wallet shows none of its fields.',
   'poster-without-nfc':
-    'A poster ticket has a barcode and no NFC. Publishing rejects the design unless it accepts this warning: iPhones before iOS 27 show the classic event ticket.',
+    'A poster ticket has a barcode and no NFC. iPhones before iOS 27 show the classic event ticket. Publishing rejects the design unless it accepts this warning.',
 } as const satisfies Record<string, string>
 
 export type WarningCode = keyof typeof warningTable
