@@ -35,7 +35,7 @@ export const passFilterFlags = {
   'redeemed-context': filterFlag('With --redeemed or --no-redeemed: consider only scans in this context.'),
   installed: Flags.boolean({ summary: 'Only passes in a wallet; with --no-installed, only others.', allowNo: true }),
   platform: Flags.option({
-    summary: 'Only passes in a wallet of this platform; with --no-installed, only passes in none. Repeatable.',
+    summary: 'Only passes in a wallet of this platform; with --no-installed, only passes without one. Repeatable.',
     options: platforms,
     ...repeatable,
   })(),

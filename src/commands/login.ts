@@ -11,7 +11,7 @@ export default class Login extends ClientCommand {
   static override summary = 'Check a token with its server, and store both as a profile.'
   static override description =
     'Asks for the token; in scripts, use --token-stdin. Only the current user can read the file of profiles. With --sso, ' +
-    'prints an address to open in a browser. Sign in there with your account. The stored token has your roles. It expires after an hour without commands, and after 12 hours.'
+    'prints an address to open in a browser. Sign in there with your account. The stored token has your roles. It expires after an hour without commands, and after 12 hours at the latest.'
   static override examples = [
     '<%= config.bin %> login --url https://passes.example',
     {

@@ -67,7 +67,7 @@ export default class Serve extends BaseCommand {
     const drainSeconds = signal === 'SIGTERM' ? flags['drain-seconds'] : 0
     log.info(
       { drainSeconds },
-      'stopping: no new jobs, after the drain no new requests, until work in flight is finished',
+      'stopping: starts no new jobs, accepts requests until the drain ends, and finishes work in flight',
     )
     const late = setTimeout(
       () => {

@@ -159,7 +159,7 @@ function planImportColumns(
   })
   for (const [role, { name }] of Object.entries<OwnColumn>(own)) {
     if (!name || !declared?.includes(name) || columns[role as Own] < 0) continue
-    columns.warnings.push(`The template has a variable ${name}, but the column is used for the pass itself`)
+    columns.warnings.push(`The column ${name} sets a value of the pass, not the variable ${name} of the template`)
   }
   return columns
 }

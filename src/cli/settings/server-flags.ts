@@ -86,8 +86,8 @@ export const serveFlags = {
     }),
     'push-rate': Flags.integer({
       summary:
-        'Maximum number of passes per second for which this process pushes iPhones after bulk changes. This also limits ' +
-        'the fetches that follow. 0 means no limit.',
+        'Maximum rate of pushes to iPhones after bulk changes, in passes per second for this process. iPhones fetch a ' +
+        'pass after its push, so the limit also spreads their requests. 0 means no limit.',
       default: 0,
       min: 0,
       max: 100_000,
@@ -126,7 +126,7 @@ export const serveFlags = {
         'file, created at the first start).',
     }),
     'previous-server-keys': Flags.string({
-      summary: 'Previous server keys, separated by commas, while the key is rotated.',
+      summary: 'Previous server keys that stay valid while the key is rotated, separated by commas.',
       default: '',
     }),
     'trusted-proxies': Flags.integer({

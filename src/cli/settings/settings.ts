@@ -70,7 +70,7 @@ export function resolveConnection(flags: ConnectionFlags, options: ResolveOption
   if (!token && profile) {
     // Never send a stored token to another server.
     if (profile.url !== origin) {
-      noToken = `No access token for ${origin}: the one of ${source} belongs to ${profile.url}.`
+      noToken = `No access token for ${origin}: the token of ${source} belongs to ${profile.url}.`
     } else if (profile.token === undefined) noToken = `No access token: ${source} is logged out.`
     else {
       token = { value: profile.token, source }

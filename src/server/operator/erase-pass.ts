@@ -36,7 +36,7 @@ export async function getPassToErase(
     ? (await store.passes.listByExternalIds(workspaceId, [id]))[0]
     : uuid.success && (await store.passes.find(workspaceId, uuid.data))
   if (pass) return pass
-  const hint = isExternal ? '' : '; --external names one by its externalPassId'
+  const hint = isExternal ? '' : '. To give an externalPassId, use --external'
   throw new OperatorError(`Pass not found in the workspace${hint}.`)
 }
 

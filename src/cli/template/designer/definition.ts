@@ -83,7 +83,7 @@ export function readDefinition(bundle: DesignerBundle, name: string): ReadDefini
   const isEventPoster = passType === 'eventTicket' && isPosterTicket(pass)
   for (const tag of Object.keys(semantics)) {
     const reason =
-      tag === 'seats' ? 'An event or a trip has fewer facts of a seat' : 'An event or a trip has no such fact'
+      tag === 'seats' ? 'A seat of an event or a trip has fewer facts' : 'An event or a trip does not have this fact'
     report.kept.push({ path: `semantics.${tag}`, reason })
   }
   const design = {
@@ -128,7 +128,7 @@ function otherKeys(pass: JsonObject, { kept }: Report): JsonObject {
     const isEmpty = value === null || value === '' || (Array.isArray(value) && value.length === 0)
     return !ownKeys.has(key) && !isEmpty
   })
-  for (const [path] of entries) kept.push({ path, reason: 'A design has no such key' })
+  for (const [path] of entries) kept.push({ path, reason: 'A design does not have this key' })
   return Object.fromEntries(entries.map(([key, value]) => [key, withoutItemIds(value)]))
 }
 
@@ -263,7 +263,7 @@ function readRelevance(pass: JsonObject, facts: JsonObject | undefined, { variab
   const isAbout = facts && ['doorsAt', 'startsAt', 'boardsAt', 'departsAt'].some((key) => facts[key] !== undefined)
   if (isAbout) {
     if (at !== undefined)
-      report.assumed.push({ path: 'relevantDate', reason: 'The event or trip sets it, from its first time to its end' })
+      report.assumed.push({ path: 'relevantDate', reason: 'The times of the event or trip replace this date' })
     return {}
   }
   for (const index of others.keys()) {

@@ -81,7 +81,7 @@ function readClassic(style: string, classic: JsonObject, context: FieldContext, 
 function readOwnGroup(style: JsonObject, styleName: string, name: string, context: FieldContext) {
   const sources = listFields(style, styleName, name, context.report)
   if (sources.length === 0) return undefined
-  context.report.kept.push({ path: `${styleName}.${name}`, reason: 'A design has no such group' })
+  context.report.kept.push({ path: `${styleName}.${name}`, reason: 'A design does not have this group' })
   return readGroup(
     sources.map((found) => ({ ...found, group: 'back' as const })),
     context,

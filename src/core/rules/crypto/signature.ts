@@ -144,7 +144,7 @@ function explainMismatch(signature: Signature, body: Buffer, secret: string): Re
   return {
     ok: false,
     reason: 'wrong_secret',
-    message: 'No signature matches. The secret is probably not the one of this endpoint.',
+    message: 'No signature matches. The secret is probably not that of this endpoint.',
     hint: 'Check the endpoint and its last rotation. If the secret is right, the body was changed.',
   }
 }

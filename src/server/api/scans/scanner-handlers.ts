@@ -139,7 +139,10 @@ async function findSince(
   const snapshot = await findSnapshot(since, { projectId }, context)
   const renamed = await context.store.snapshots.findRenamedTemplate(context.workspaceId, snapshot)
   if (renamed === undefined) return snapshot
-  throw stale(since, 'A template was renamed since the snapshot, which changes all of its passes. Fetch the full list.')
+  throw stale(
+    since,
+    'A template was renamed since the snapshot, which changes all of its passes. Fetch a whole snapshot.',
+  )
 }
 
 /**
@@ -159,8 +162,8 @@ async function findSnapshot(
   throw stale(
     id,
     isKnown
-      ? 'The snapshot is older than 24 hours. Fetch the full list, without since and cursor.'
-      : 'The snapshot of this list no longer exists. Fetch the full list, without since and cursor.',
+      ? 'The snapshot is older than 24 hours. Fetch a whole snapshot, without since and cursor.'
+      : 'The snapshot no longer exists. Fetch a whole snapshot, without since and cursor.',
   )
 }
 

@@ -132,8 +132,10 @@ const rules: Record<string, (value: never, report: Report) => void> = {
     if (type === undefined) report(['type'], 'Is required')
     if (type === 'place') {
       if (!placeIdentifier) report(['placeIdentifier'], 'Is required: the Place ID of Apple Maps that a place opens')
-      if (url !== undefined) report(['url'], 'A place with an address is not shown: remove it, and use placeIdentifier')
-    } else if (placeIdentifier !== undefined) report(['placeIdentifier'], 'Only an action of the type place has one')
+      if (url !== undefined)
+        report(['url'], 'iPhones do not show a place with a url: remove the url, and use placeIdentifier')
+    } else if (placeIdentifier !== undefined)
+      report(['placeIdentifier'], 'Only an action of the type place can have this key')
     else if (url === undefined) report(['url'], 'Is required')
     const isCall = type === 'call' && url !== undefined && /^tel:./i.test(url)
     if (url !== undefined && type !== 'place' && !isCall && !isSecure(url)) {

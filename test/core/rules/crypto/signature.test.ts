@@ -124,13 +124,13 @@ describe('detects changes', () => {
   })
 
   const wrong: [what: string, sent: string, key: string, words: string][] = [
-    ['the secret of another endpoint', body, 'whsec_other', 'not the one of this endpoint'],
-    ['no secret at all', body, '', 'not the one of this endpoint'],
+    ['the secret of another endpoint', body, 'whsec_other', 'not that of this endpoint'],
+    ['no secret at all', body, '', 'not that of this endpoint'],
     ['the secret without whsec_', body, secret.slice(6), 'not written as it was issued'],
     ['the secret with a newline', body, `${secret}\n`, 'not written as it was issued'],
     ['the secret with a blank and without whsec_', body, ` ${secret.slice(6)}`, 'not written as it was issued'],
-    ['a body whose order of keys changed', JSON.stringify(sorted), secret, 'not the one of this endpoint'],
-    ['another content', body.replace('T-1', 'T-2'), secret, 'not the one of this endpoint'],
+    ['a body whose order of keys changed', JSON.stringify(sorted), secret, 'not that of this endpoint'],
+    ['another content', body.replace('T-1', 'T-2'), secret, 'not that of this endpoint'],
   ]
 
   test.each(wrong)('%s', (_, sent, key, words) => {
