@@ -339,7 +339,7 @@ test('files named in the documents exist, and each answer of the architecture na
 })
 
 test('the six reading paths of the architecture have the stated length, below the limit', () => {
-  const [, section = ''] = readFileSync(join(src, '../docs/architecture.md'), 'utf8').split('## Six walks')
+  const [, section = ''] = readFileSync(join(src, '../docs/architecture.md'), 'utf8').split('## Six reading paths')
   const walks = [...section.split('\n## ')[0]!.matchAll(/^- \*\*.+\*\* \((\d+) of (\d+)\): ((?:.|\n {2})+)$/gm)]
   const lengths = walks.map(([, , , hops]) => new Set(hops!.match(/`[^`]+`/g)).size)
   expect(lengths).toEqual(walks.map(([, count]) => Number(count)))
