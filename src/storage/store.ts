@@ -137,8 +137,8 @@ export interface Store extends Repositories, Pick<Database, 'passesPerTurn'> {
   /** Runs `work` in one transaction, which commits all of its writes or none. `work` must await nothing except SQL. */
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
   /**
-   * Like `transaction`, for work that is a single statement. It commits by itself, which takes a third of the round
-   * trips.
+   * Like `transaction`, for work that is a single statement. The statement commits by itself, which takes a third of
+   * the round trips of a transaction.
    */
   statement<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
   /**
@@ -147,14 +147,14 @@ export interface Store extends Repositories, Pick<Database, 'passesPerTurn'> {
    */
   forRequests(party: string, options?: RequestStoreOptions): Store
   /**
-   * Returns a store for jobs of a workspace, or for claiming jobs of a queue. It waits for its turn without a limit,
-   * and its statements have no time limit.
+   * Returns a store for jobs of a workspace, or for claiming jobs of a queue. Waits for a turn and statements have no
+   * time limit.
    */
   forJobs(party: string): Store
 }
 
 export interface RequestStoreOptions {
-  /** Whether the request writes so much that requests that are not large take precedence. */
+  /** Whether the request is a large write, such as a batch. Other requests take precedence over it. */
   isLarge?: boolean
   /** The projects that the request can access. Everything else in the workspace is hidden. */
   scope?: ProjectScope

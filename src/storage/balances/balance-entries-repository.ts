@@ -30,7 +30,7 @@ export interface BalanceOfPass {
   name: string
 }
 
-/** The entries of balances. The caller of `insert` has locked the passes, and writes their sums. */
+/** The entries of balances. The caller of `insert` has locked the passes, and writes the sums of their balances. */
 export class BalanceEntries extends Repository {
   async find(workspaceId: string, { passId, name }: BalanceOfPass, id: string): Promise<StoredEntry | undefined> {
     const row: Row | undefined = await this.ofBalance(workspaceId, { passId, name }).where({ id }).first()
@@ -42,7 +42,7 @@ export class BalanceEntries extends Repository {
     return listPage(this.db, this.ofBalance(workspaceId, balance), byId('balance_entries'), request, ENTRY.read)
   }
 
-  /** Returns the entries with references of clients, in any order. */
+  /** Returns the entries with the given external references, in any order. */
   async listByRefs(
     workspaceId: string,
     refs: (BalanceOfPass & Pick<StoredEntry, 'externalRef'>)[],
@@ -69,7 +69,7 @@ export class BalanceEntries extends Repository {
     return rows.map(ENTRY.read)
   }
 
-  /** Returns the reversals of entries. */
+  /** Returns the entries that reverse any of the given entries. */
   async listReversals(workspaceId: string, entryIds: string[]): Promise<StoredEntry[]> {
     const rows: Row[] = await this.db('balance_entries')
       .where({ workspace_id: workspaceId })

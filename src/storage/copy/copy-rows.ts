@@ -18,7 +18,7 @@ import { findFilled, findState, finishTarget, isHalfCopied, prepareTarget, START
 export interface CopyProgress {
   step: 'copy' | 'check' | 'finish'
   rows: number
-  /** The number of rows of the steps `copy` and `check` together. */
+  /** The final value of `rows`. Each row counts twice: in the step `copy` and in the step `check`. */
   total: number
 }
 
@@ -179,8 +179,8 @@ const MAX_ROWS = 5_000
 const MAX_BYTES = 2_000_000
 
 /**
- * Iterates over the rows of a table by key. Reads the next page while the caller processes the current one, and ends a
- * page at every multiple of `pause` rows.
+ * Iterates over the rows of a table by key. Reads the next page while the caller processes the current one. Ends a page
+ * after the first `pause` rows.
  */
 async function* readPages(db: Knex, { table, notation }: Reading, pause = 0): AsyncGenerator<string[]> {
   let size = 8
@@ -192,8 +192,8 @@ async function* readPages(db: Knex, { table, notation }: Reading, pause = 0): As
       ...page,
       isLast: page.texts.length < limit,
     }))
-    // Ignore the error here: the caller gets it when it awaits this page. If the caller never awaits the page, the
-    // caller has already failed with another error.
+    // Ignore the error here, because a caller that awaits this page gets the error. A caller that never awaits the page
+    // has already failed with another error.
     reading.catch(() => undefined)
     return reading
   }

@@ -142,11 +142,11 @@ export interface Table {
 
 /**
  * The tables that are not copied. They describe one database, coordinate its servers, or contain its positions. Doors
- * download their lists again, because `scanner_snapshots` is not copied.
+ * download complete snapshots again, because `scanner_snapshots` is not copied.
  */
 const LEFT_OUT = new Set(['migrations', 'leases', 'instances', 'scanner_snapshots', 'copy_progress'])
 
-/** The column with the row ID on SQLite, by which the text index refers to rows. */
+/** The column with the row ID on SQLite. The text index refers to rows by this ID. */
 const ROW_NUMBER = 'row_number'
 
 const POSITIONS = new Set(['events.position', 'passes.change_position', 'templates.name_position'])
