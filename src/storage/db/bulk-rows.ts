@@ -4,8 +4,8 @@ import { runPrepared, runSilently } from './prepared.ts'
 import { bytesOfHex, idsOfJson } from './values.ts'
 
 /**
- * Returns the condition that a column is not among the IDs of a named value, a JSON array. The text of the condition
- * does not depend on the number of IDs, so that it can be prepared. PostgreSQL looks up each ID in a hash table.
+ * Returns the condition that a column is not among the IDs of a named value, a JSON array. Its text does not depend on
+ * the number of IDs, so it can be part of a prepared statement. PostgreSQL builds a hash table of the IDs.
  */
 export function isNotInJson(db: Knex, column: string, name: string): string {
   return `${column} not in (${idsOfJson(db, `:${name}`)})`
@@ -27,7 +27,7 @@ export type Columns = Record<string, ColumnType>
 
 export type Row = Record<string, string | number | boolean | null>
 
-/** A column of `given`, and the function that reads its value from an item. */
+/** A column of the table `given` in a statement, and the function that reads its value from an item. */
 interface Field<Item> {
   name: string
   type: ColumnType
@@ -121,7 +121,7 @@ export interface RowChange {
 /**
  * Updates any number of rows of a workspace by ID with one statement, and returns the IDs of the rows that were
  * written. If all rows get the same values, as they usually do, the values are sent once. The values of `read` are
- * always sent per row. Given a constant, a planner might assume that few rows match it, and read all rows that do.
+ * always sent per row. Otherwise, a planner could use an index on one of them, and read all rows with its value.
  */
 export async function updateRows(
   db: Knex,

@@ -262,7 +262,7 @@ type ConnectionsOf = (party: Party, timeoutMs: number | undefined) => Knex
 /**
  * The maximum number of connections of a busy workspace while a workspace with less use is active: half of the
  * processors, because the statements of both workspaces share them. The number of processors of PostgreSQL is unknown,
- * so this uses that of this machine.
+ * so this uses the number of this machine.
  */
 const SHARE_WITH_NEIGHBORS = Math.max(1, Math.floor(availableParallelism() / 2))
 

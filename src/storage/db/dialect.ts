@@ -15,7 +15,7 @@ export function isPostgres(db: Knex): boolean {
 type Ways<T> = Record<'postgres' | 'sqlite', (db: Knex) => T>
 
 /**
- * Calls the function for the dialect of `db`, if `ways` has one. Only migrations and copies need it. Queries use the
+ * Calls the function for the dialect of `db`, if `ways` has one. Only migrations and copies call it. Queries use the
  * functions below.
  */
 export function inDialect<T>(db: Knex, ways: Ways<T>): T
@@ -61,8 +61,8 @@ export async function readByKeys(tx: Knex.Transaction): Promise<void> {
 }
 
 /**
- * Makes the transaction look up the rows of other tables for each row of a chunk. PostgreSQL would read all rows that
- * match in the other table again for each chunk.
+ * Makes the transaction look up the rows of other tables for each row of a chunk. By default, PostgreSQL would read all
+ * matching rows of the other table for each chunk.
  */
 export async function joinByKeys(tx: Knex): Promise<void> {
   if (isPostgres(tx))
@@ -88,7 +88,7 @@ export async function findCountSlot(db: Knex): Promise<number> {
   return row!.slot
 }
 
-/** Returns the condition for the rows of a table that no other transaction has locked, and locks them. */
+/** Returns a condition that skips rows that another transaction has locked, and locks the other matching rows. */
 export function isUnlocked(db: Knex, table: string, condition: string): string {
   return isPostgres(db)
     ? `id = any(array(select id from ${table} where ${condition} for update skip locked))`
@@ -96,8 +96,8 @@ export function isUnlocked(db: Knex, table: string, condition: string): string {
 }
 
 /**
- * Whether the planner knows the distribution of values. SQLite does not, so for it some queries must state which
- * condition matches few rows.
+ * Whether the planner knows the distribution of values. SQLite's planner does not, so some queries for SQLite specify
+ * which condition matches few rows.
  */
 export function knowsDistribution(db: Knex): boolean {
   return isPostgres(db)
@@ -113,8 +113,8 @@ export function boundColumn(db: Knex, column: string): string {
 }
 
 /**
- * Returns the rows of passes in a table whose primary key is the workspace followed by another column. Without
- * statistics, SQLite would read all rows of the workspace. This forces the use of the index on `pass_id`.
+ * Returns the rows of passes in a table whose primary key is the workspace followed by another column. Forces SQLite to
+ * use the index on `pass_id`. Without statistics, SQLite would read all rows of the workspace.
  */
 export function rowsOfPasses(
   db: Knex,
@@ -210,7 +210,7 @@ export function containsTerm(db: Knex, columns: readonly FoldedColumn[], term: s
   return db.raw('passes.row_number in (select rowid from pass_search where pass_search match ?)', [phrase])
 }
 
-/** Like `containsTerm`, for a query with few passes. SQLite would read all matches in the index for each such query. */
+/** Like `containsTerm`, for a query with few passes: on SQLite, does not read all matches in the trigram index. */
 export function rowContainsTerm(db: Knex, columns: readonly FoldedColumn[], term: string): Knex.Raw {
   if (isPostgres(db)) return containsTerm(db, columns, term)
   return db.raw(
@@ -224,8 +224,8 @@ function anyOf(columns: readonly string[], condition: (column: string) => string
 }
 
 /**
- * Returns the condition that a column is among the selected IDs. After `in`, PostgreSQL plans a locking subselect as a
- * scan and can run it more than once. It runs a subselect in an array once.
+ * Returns the condition that a column is among the selected IDs. On PostgreSQL, uses an array, because a locking
+ * subselect after `in` is planned as a scan, and can run more than once.
  */
 export function isChosen(db: Knex, column: string, chosen: Knex.QueryBuilder): Knex.Raw {
   return db.raw(isPostgres(db) ? '?? = any(array(?))' : '?? in (?)', [column, chosen as never])

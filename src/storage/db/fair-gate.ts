@@ -1,8 +1,8 @@
 import { ApiError } from '../../core/errors.ts'
 
 /**
- * A group of calls that take turns: the requests or the jobs of a workspace, whose used times are added up, or work of
- * the server itself (maintenance, and claims of a queue).
+ * A group of calls that take turns: the requests of a workspace, its jobs, or work of the server itself (maintenance,
+ * and claims of a queue). The requests and the jobs of a workspace have the same `name`.
  */
 export interface Party {
   name: string
@@ -29,14 +29,12 @@ export interface FairGateOptions {
 }
 
 /**
- * The time, in milliseconds, for which a workspace (or a server of a fleet) counts as active after its last turn. The
- * other workspaces leave an active workspace its share.
+ * The time, in milliseconds, for which a workspace (or a server of a fleet) counts as active after its last turn. While
+ * a workspace is active, others are limited to their share.
  */
 export const ACTIVE_MS = 1_000
 
-/**
- * The maximum number of workspaces or other keys whose used time is kept, so that their number cannot fill the memory.
- */
+/** The maximum number of workspaces or other keys whose used time is kept. */
 export const MAX_NAMES = 1_000
 
 /** The time of requests counts half, because a person waits for them. */

@@ -4,8 +4,9 @@ import { createRequire } from 'node:module'
  * The parts of knex that are not public, for our own clients (CONTRIBUTING.md, Dependencies). Only this file uses them.
  *
  * - `Client` sends each statement through `send`, and accepts a pool with the same interface as its own.
- * - `Transaction` ends with `resolve` or `reject`. knex would report the error of a failed ROLLBACK instead of the
- * original one, and return a connection to the pool with a transaction whose COMMIT failed.
+ * - `Transaction` ends with `resolve` or `reject`. After a failed ROLLBACK, knex would report the error of the ROLLBACK
+ *   instead of the original one. After a failed COMMIT, it would return the connection to the pool with an open
+ *   transaction.
  */
 export function knexParts(dialect: 'sqlite' | 'postgres') {
   const require = createRequire(import.meta.url)

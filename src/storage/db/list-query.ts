@@ -262,16 +262,13 @@ function readCursor(text: string, listKey: Buffer, type: KeyType): Cursor {
   ])
 }
 
-/**
- * Returns the key of the last row. If the key is too long for a cursor, reads it from the row, because such keys change
- * only if their pass is erased.
- */
+/** Returns the key of the last row. If the cursor has only the beginning of a long key, reads the key from the row. */
 async function wholeKey(db: Knex, { name }: ListSpec, { key, type }: Sort, cursor: Cursor): Promise<Cursor['key']> {
   if (type !== 'text' || !isCut(cursor.key)) return cursor.key
   const row: { whole: string } | undefined = await db(name)
     .where(`${name}.id`, cursor.id)
     .first({ whole: db.raw(key) })
-  // The key of a row changes only if its pass is erased. In that case, use the beginning from the cursor.
+  // Such a key changes only if its pass is erased. In that case, use the beginning from the cursor.
   return row?.whole.startsWith(cursor.key) ? row.whole : cursor.key
 }
 

@@ -23,8 +23,8 @@ export function afterPlace(db: Knex): string {
 }
 
 /**
- * Returns the condition that no running transaction can still add a row at or before this position. It is always true
- * on SQLite, whose writers take turns.
+ * Returns the condition that no running transaction can still add a row at or before the position in the column. It is
+ * always true on SQLite, whose writers take turns.
  */
 export function isSettled(db: Knex, column: string): string {
   return isPostgres(db) ? `${column} < pg_snapshot_xmin(pg_current_snapshot())` : 'true'
@@ -64,8 +64,8 @@ export function positionOf(db: Knex, position: string | number): Knex.Raw {
 /**
  * Adjusts positions after a restore. On PostgreSQL, a dump that is restored into another server can contain transaction
  * numbers that this server has not reached. Events with such numbers are moved before all others, in the order of their
- * IDs. Change positions of passes and templates with such numbers are cleared. Lists of doors that ended at such a
- * number are deleted, so that doors download complete lists.
+ * IDs. Change positions of passes and templates with such numbers are cleared. Door snapshots that end at such a number
+ * are deleted, so that doors download complete ones.
  */
 export async function settleRestored(db: Knex): Promise<void> {
   if (!isPostgres(db)) return

@@ -11,8 +11,8 @@ interface Statement {
 const statements = new Map<string, Statement>()
 
 /**
- * Runs a statement whose text never changes. It is built once per database, and parsed and planned once per connection.
- * Use it only for statements that find rows by key, because the plan does not depend on the values.
+ * Runs a statement whose text never changes. It is built once per kind of database, and parsed and planned once per
+ * connection. Use it only for statements that find rows by key, because the plan does not depend on the values.
  * @param values the values by name. The statement refers to each as `:name`
  * @param build returns the statement: its text, or a query that takes all of its values from `named`
  */

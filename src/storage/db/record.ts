@@ -17,7 +17,7 @@ interface AnyField {
 
 type Fields = Record<string, AnyField>
 
-/** Converts records to rows and back. Each stored field is listed once, as a field of the mapping. */
+/** Converts records to rows and back. The mapping is the only place that lists the stored fields. */
 export interface Mapping<F extends Fields> {
   /**
    * The names of the columns. Select these in prepared statements, because PostgreSQL rejects a prepared statement with

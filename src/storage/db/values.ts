@@ -13,12 +13,12 @@ export function bytesOfHex(db: Knex, column: string): string {
   return isPostgres(db) ? `decode(${column}, 'hex')` : `unhex(${column})`
 }
 
-/** Returns a text column that contains JSON as an operand of `->`, `->>`, and `json_array_length`. */
+/** Returns an expression for a text column with JSON that `->`, `->>`, and `json_array_length` accept. */
 export function asJson(db: Knex, column: string): string {
   return isPostgres(db) ? `cast(${column} as json)` : column
 }
 
-/** Returns the elements of JSON as a table `given` with the column `value`. */
+/** Returns the SQL for a table `given`, whose column `value` has the elements of a JSON array. */
 export function elementsOfJson(db: Knex, json: string): string {
   return isPostgres(db) ? `json_array_elements(${json}::json) as given(value)` : `json_each(${json}) as given`
 }
@@ -34,7 +34,7 @@ export function keyOfJson(db: Knex, column: string, key: string): string {
   return `cast(${asJson(db, column)} -> '${key}' as text)`
 }
 
-/** Returns all rows of a select as the text of one JSON array of arrays. */
+/** Returns an expression that aggregates all rows of a select into the text of one JSON array of arrays. */
 export function rowsAsJson(db: Knex, values: string): string {
   return isPostgres(db) ? `json_agg(json_build_array(${values}))::text` : `json_group_array(json_array(${values}))`
 }

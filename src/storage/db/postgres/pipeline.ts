@@ -31,7 +31,7 @@ export interface Waiting {
 
 export type Settings = Record<string, string | number>
 
-/** The members of a pg connection that statements use. */
+/** The members of a pg connection that our clients use. */
 export interface PostgresConnection {
   /**
    * The settings to send with each transaction if the connection leads to a pooler. Without a pooler, they are applied

@@ -19,9 +19,8 @@ export interface PostgresOptions {
 }
 
 /**
- * Creates a client that keeps no state on a server connection behind a pooler, gives an error code to connections that
- * could not be made or were lost (pg does not), and discards unusable connections instead of returning them to the
- * pool.
+ * Creates a client that keeps no state on a server connection behind a pooler, adds an error code to the errors of
+ * failed and lost connections (pg does not), and discards unusable connections instead of returning them to the pool.
  */
 export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptions = {}): typeof Knex.Client {
   const { Client } = knexParts('postgres')
@@ -79,8 +78,8 @@ export async function isPooled(db: Knex): Promise<boolean> {
 }
 
 /**
- * Sends a statement outside a transaction together with its settings. They share a round trip, and so run in one
- * implicit transaction.
+ * Sends a statement outside a transaction, together with the settings of its connection. Both share a round trip, and
+ * so run in one implicit transaction.
  */
 function sendAsTransaction(connection: PostgresConnection, settings: Settings, query: Sent): Promise<Sent> {
   return new Promise((resolve, reject) => {
@@ -124,7 +123,7 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
     async commit(connection: PostgresConnection, value: unknown) {
       try {
         const { response } = await this.run(connection, { ...COMMIT })
-        // Throw if PostgreSQL responds with ROLLBACK, because an earlier statement failed and its error was ignored.
+        // PostgreSQL responds with ROLLBACK if an earlier statement failed and the caller ignored the error.
         if (response.command !== 'COMMIT')
           throw new Error('The transaction was rolled back, because one of its statements had failed')
       } catch (error) {

@@ -15,8 +15,8 @@ interface PostgresAddress {
 }
 
 /**
- * The settings that the query of an address can contain. They are sent in a statement, because a pooler rejects them as
- * startup parameters.
+ * The settings that the query string of a database address can contain. They are sent in a statement, because a pooler
+ * rejects them as startup parameters.
  */
 const SETTINGS = ['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout']
 
@@ -46,7 +46,7 @@ export function parsePostgresUrl(url: string): PostgresAddress {
   return { connectionString, settings }
 }
 
-/** Creates a client, which does not connect, because the driver parses the address in its constructor. */
+/** Creates a client, which does not connect, to make the driver parse the address. Throws if parsing fails. */
 function checkParsable(connectionString: string): void {
   try {
     new pg.Client({ connectionString })

@@ -52,16 +52,16 @@ type Done = (error: Error | null, rows?: unknown[]) => void
  * The knex client for SQLite, with these differences:
  *
  * - Only the owner can read a new database. knex leaves this to the umask.
- * - Transactions begin IMMEDIATE. A deferred transaction that reads first and writes later fails with SQLITE_BUSY if
- * another   process wrote in between, regardless of the timeout. An immediate transaction waits for its turn.
+ * - Transactions begin IMMEDIATE, and wait for their turn. A deferred transaction that reads first and writes later
+ *   fails with SQLITE_BUSY if another process wrote in between, regardless of the timeout.
  * - If a rollback fails, the transaction still reports its original error. A rollback fails if SQLite already rolled
- * back, for   example because the disk is full. knex would report the failed rollback instead. After a failed commit,
- * it would leave the   transaction open.
+ *   back, for example because the disk is full. knex would report the failed rollback instead. After a failed commit,
+ *   knex would leave the transaction open.
  * - Statements are cached per connection, as pg caches named ones. knex prepares a statement for each execution, which
- * takes   another round trip to a thread.
+ *   takes another round trip to a thread.
  * - Statements of a connection run in the order of the calls. The driver would run concurrent calls on several threads.
  * - In a transaction, statements without a result are sent with the next statement that has one, or with the commit
- * (decisions/0004).
+ *   (decisions/0004).
  * - Statements with a time limit are interrupted, and damage of the file is recorded.
  */
 export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions = {}): typeof Knex.Client {

@@ -27,8 +27,8 @@ export function copyInto(file: string, target: string): Promise<void> {
 }
 
 /**
- * Returns why a file is not a usable database of this program, as a phrase that follows its name; `undefined` if it is
- * one.
+ * Returns why a file is not a usable database of this program, as a phrase that follows the name of the file;
+ * `undefined` if it is usable.
  */
 export async function findFault(file: string): Promise<string | undefined> {
   try {
@@ -59,7 +59,7 @@ async function isOurs(db: Knex): Promise<boolean> {
 
 /**
  * Closes the write-ahead log of a database, so that the database is a single file that can be moved.
- * @returns false if another process has it open
+ * @returns false if another process has the database open
  */
 export async function settle(file: string): Promise<boolean> {
   try {
