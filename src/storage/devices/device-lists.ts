@@ -6,8 +6,8 @@ import type { PassRow } from '../passes/pass-row.ts'
 import { IN_ORDER, whereOfIdentities } from '../passes/registrations.ts'
 
 /**
- * A position in the order of announced changes. Several passes of a device can have the same tag: a position with a
- * pass ID is followed by the passes with the same tag and a greater ID.
+ * A position in the list of changed passes of a device, which is sorted by update tag and pass ID. Without a pass ID,
+ * the position is after all passes with the tag.
  */
 export interface DevicePlace {
   tag: number
@@ -71,8 +71,8 @@ export class DeviceLists extends Repository {
   }
 
   /**
-   * Returns the next passes of the device that were announced after a position, by serial number. Without a position,
-   * returns all passes, including unchanged ones. Includes the passes that moved to another holder, as void.
+   * Returns the next passes of the device after a position. Without a position, includes passes that never changed.
+   * Includes passes that moved to another holder, which the device downloads as void.
    */
   async listChanged(
     deviceId: string,

@@ -83,7 +83,7 @@ export class DeviceLogs extends Repository {
       .first('id')
     if (!oldest) return
     const older = kept().where('id', '<', oldest.id).orderBy('id').limit(TRIMMED).select('id')
-    // Skip rows that another transaction has locked, because it deletes them.
+    // Skip rows that another transaction has locked, because that transaction deletes them.
     const chosen = older.forUpdate().skipLocked()
     await this.db('device_logs').whereRaw(idIsChosen(this.db, chosen)).delete()
   }
