@@ -40,7 +40,7 @@ export class ChainReader extends Repository {
 
   /**
    * Returns the entries of the next blocks of a chain, in order, each with the first sequence of its block.
-   * @param after the sequence after which blocks begin
+   * @param after reads only blocks that begin after this sequence
    */
   async listEntries(
     { workspaceId, chain }: ChainKey,

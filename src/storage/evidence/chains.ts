@@ -111,7 +111,7 @@ export class Chains extends Repository {
     return pending
   }
 
-  /** Deletes pending entries that are chained, or whose entries no longer exist. */
+  /** Deletes rows of the queue whose entries were chained or no longer exist. */
   async deletePending(ids: string[]): Promise<void> {
     await runSilently(
       this.db,
