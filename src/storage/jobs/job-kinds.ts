@@ -39,7 +39,7 @@ export const isQueue = (name: string): name is Queue => (queues as readonly stri
 /** Whether a queue is not the quarantine queue. */
 export const isRegularQueue = (queue: Queue): queue is RegularQueue => queue !== 'quarantine'
 
-/** A kind of job that each platform has. */
+/** A kind of job that exists for each platform, or for each messaged platform. */
 export type PlatformKind =
   | `${'update' | 'expire'}-${Platform}`
   | `message-${MessagedPlatform}`

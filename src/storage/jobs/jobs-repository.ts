@@ -105,14 +105,14 @@ export class Jobs extends Repository {
   async insertUnlessDue(jobs: NewJob[], at: Date): Promise<void> {
     const lookup = { name: 'insert-jobs-unless-due', table: 'jobs', given: COLUMNS, items: this.toRows(jobs, at) }
     const lock = rowLock(this.db, 'for share')
-    // Write `lapses < 1` instead of `lapses = 0`, so that no plan uses the partial index by which turns are searched. A
-    // plan that was cached while few jobs waited would read that whole index.
+    // Write `lapses < 1` instead of `lapses = 0`, so that no plan uses the partial index for `nextTurn`. A plan that
+    // was cached while few jobs waited would read that whole index.
     const due = `select 1 from jobs where kind = given.kind and subject = given.subject and claim_token is null
       and failed_at is null and lapses < 1 and run_at <= given.created_at limit 1 ${lock}`
     await insertForEach(this.db, lookup, `(${due}) is null`)
   }
 
-  /** Gives waiting bulk jobs the priority of single jobs. */
+  /** Raises waiting bulk jobs for the same subjects to the priority of single jobs. */
   private async hasten(jobs: NewJob[]): Promise<void> {
     const kind = jobs[0]!.kind
     const subjects = jobs.map(({ subject }) => subject)
@@ -264,7 +264,9 @@ export class Jobs extends Repository {
     return this.emitRuns(jobs[0]?.kind, 'put_off', count)
   }
 
-  /** Discards jobs of one kind until an operator retries them. Returns false if this worker no longer held them. */
+  /**
+   * Discards jobs of one kind until an operator retries them. Returns false if this worker held none of them anymore.
+   */
   async fail(jobs: Job[], at: Date, error: string): Promise<boolean> {
     const count = await this.held(jobs).update({ claim_token: null, failed_at: at.getTime(), last_error: error })
     return this.emitRuns(jobs[0]?.kind, 'gave_up', count) > 0

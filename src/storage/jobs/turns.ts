@@ -20,7 +20,7 @@ export interface NextTurn {
   nextRunAt: Date | undefined
 }
 
-/** With more due jobs than this, the search steps from workspace to workspace instead of listing them. */
+/** If at least this many jobs are due, the search steps from workspace to workspace instead of listing the jobs. */
 const MAX_LISTED = 100
 
 // Write conditions on other rows as scalar subqueries: planners turn `exists` into joins, which read every due job.
