@@ -16,7 +16,7 @@ const IDENTITY = mapping({
 
 export interface StoredIdentity extends RecordOf<typeof IDENTITY> {}
 
-/** The minimum time between two emails to an address. */
+/** The minimum time between two emails to an address, in milliseconds. */
 const MAIL_INTERVAL_MS = 60_000
 
 /** Thrown if an address has another pass of the template. */
@@ -38,7 +38,10 @@ export class JoinIdentities extends Repository {
     return inserted.length > 0
   }
 
-  /** Returns the pass of an address if an email can be sent now (at most one per minute); `undefined` otherwise. */
+  /**
+   * Records that an email to an address is queued, and returns the pass of the address. Returns `undefined` if the
+   * address has no pass, or if an email was queued in the last minute.
+   */
   async takeMail(
     workspaceId: string,
     { templateId, digest, language }: Pick<StoredIdentity, 'templateId' | 'digest' | 'language'>,
@@ -59,7 +62,7 @@ export class JoinIdentities extends Repository {
 
   /**
    * Stores another address of a pass.
-   * @throws AddressTaken if it has another pass of the template. The transaction must be rolled back
+   * @throws AddressTaken if the address has another pass of the template. The transaction must be rolled back
    */
   async setDigest(workspaceId: string, passId: string, digest: string): Promise<void> {
     try {

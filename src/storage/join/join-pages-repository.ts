@@ -37,7 +37,7 @@ export interface StoredJoinPage extends RecordOf<typeof PAGE> {}
 
 export type JoinPageFields = Pick<StoredJoinPage, 'slug' | 'settings' | 'open' | 'closesAt' | 'passLimit'>
 
-/** A page with the facts about its workspace that decide whether it is available. */
+/** A page with the facts about its workspace that decide whether the page is available. */
 export interface PublicJoinPage extends StoredJoinPage {
   workspace: { suspendedAt: Date | null; expiresAt: Date | null }
 }
@@ -54,7 +54,7 @@ export class JoinPages extends Repository {
     return row && PAGE.read(row)
   }
 
-  /** Returns the page of an address, across workspaces. */
+  /** Returns the page with a slug, in any workspace. */
   async findPublic(slug: string): Promise<PublicJoinPage | undefined> {
     const row: (RowOf<typeof PAGE> & RowOf<typeof WORKSPACE>) | undefined = await this.db('join_pages')
       .join('workspaces', 'workspaces.id', 'join_pages.workspace_id')
@@ -94,7 +94,7 @@ export class JoinPages extends Repository {
     return (await this.one(workspaceId, templateId).delete()) > 0
   }
 
-  /** Counts a pass of the page. Returns false if the page is full or was deleted. Concurrent calls take turns. */
+  /** Counts a new pass of the page. Returns false if the page is full or was deleted. Concurrent calls take turns. */
   async take(workspaceId: string, templateId: string): Promise<boolean> {
     const free = this.one(workspaceId, templateId).whereRaw('(pass_limit is null or joined < pass_limit)')
     return (await free.update({ joined: this.db.raw('joined + 1') })) > 0

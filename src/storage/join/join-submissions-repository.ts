@@ -27,7 +27,7 @@ const SUBMISSION = mapping({
 
 export interface StoredSubmission extends RecordOf<typeof SUBMISSION> {}
 
-/** The submissions of pages with an identity that wait for their job. */
+/** The submissions that wait for their job. Only pages with an identity store submissions. */
 export class JoinSubmissions extends Repository {
   /** Stores a submission. Returns false if the same form was submitted before and still waits. */
   async insert(workspaceId: string, submission: StoredSubmission): Promise<boolean> {
@@ -47,7 +47,7 @@ export class JoinSubmissions extends Repository {
     return row && SUBMISSION.read(row)
   }
 
-  /** Removes the place of a submission. Returns whether it had one, so that the caller releases each place once. */
+  /** Clears `holdsPlace` of a submission. Returns whether it was set, so that the caller releases a place only once. */
   async removePlace(workspaceId: string, id: string): Promise<boolean> {
     const held = this.db('join_submissions').where({ workspace_id: workspaceId, id, holds_place: true })
     return (await held.update({ holds_place: false })) > 0
