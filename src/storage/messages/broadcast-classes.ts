@@ -1,7 +1,7 @@
 import type { DeliveryState } from '../../core/contract/notifications.ts'
 import { Repository } from '../db/repository.ts'
 
-/** A class of a platform to which a broadcast sends a single message. */
+/** A class of passes at a platform. A broadcast can send one message to a whole class. */
 export interface BroadcastClass {
   broadcastId: string
   /** Null for the identity of the server. */

@@ -193,7 +193,7 @@ export class Broadcasts extends Repository {
     return counts
   }
 
-  /** Returns the audience of a broadcast that is sent at a time, based on current data. */
+  /** Returns the audience of a broadcast that is sent at the time `at`, based on current data. */
   async forecast(
     workspaceId: string,
     projectId: string,
@@ -204,7 +204,7 @@ export class Broadcasts extends Repository {
     return forecastBroadcast(this.db, whereIssuedAt(passes, at), { at, hasFilter: filter !== undefined })
   }
 
-  /** Returns the audience of a broadcast that is sent to whole classes. */
+  /** Returns the number of messages and of unintended recipients of a broadcast to whole classes. */
   async forecastClasses(workspaceId: string, projectId: string, at: Date): Promise<ClassForecast> {
     const installed = () =>
       this.passesOf(workspaceId, projectId)
@@ -255,22 +255,22 @@ export interface Forecast {
   google: number[]
   /** The number of these passes that are in no wallet of either platform. Counted only with a filter; 0 without one. */
   neither: number
-  /** The number of passes installed at Google that have reached its cap. */
+  /** The number of passes installed at Google that have reached Google's cap. */
   overCap: number
 }
 
-/** The cost of a broadcast to whole classes. */
+/** The number of messages and of unintended recipients of a broadcast to whole classes. */
 export interface ClassForecast {
   /** The number of messages, for each identity. */
   messages: number[]
   /**
-   * The number of passes of the project that are installed in these classes and are not issued, but receive the
-   * message, too.
+   * The number of installed passes of the project that are not issued, but receive the message as members of these
+   * classes.
    */
   others: number
 }
 
-/** Returns the audience of a broadcast to passes at a time. */
+/** Returns the audience of a broadcast to passes at the time `at`. */
 async function forecastBroadcast(
   db: Knex,
   passes: Knex.QueryBuilder,
@@ -299,7 +299,7 @@ async function forecastBroadcast(
 
 /**
  * Implements `exceedsCap` in SQL: counts the passes with three sends that would share a 24-hour window with a send at
- * this time.
+ * `at`.
  */
 function crowded(db: Knex, passes: Knex.QueryBuilder, at: Date): Knex.QueryBuilder {
   const t = at.getTime()
