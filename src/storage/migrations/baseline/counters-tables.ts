@@ -49,8 +49,8 @@ const merge = (latest: string) => `on conflict (${KEY.join(', ')}, slot)
   do update set n = counts.n + excluded.n, last_at = ${latest}`
 
 /**
- * Returns the condition that a row counts. If the counter has `distinctIn`, a row counts only if the pass has no other
- * row with the same values, except for rows of the same statement.
+ * Returns the condition that a row counts. If the counter has `distinctIn`, the pass must not have another row with the
+ * same values. Other rows of the same statement are ignored.
  */
 function conditionOfChange(counter: Counter, row: string, isOther: string): string {
   const { table, distinctIn } = counter
@@ -199,8 +199,8 @@ const MERGE_USAGE = `on conflict (workspace_id, shard) do update set passes = wo
   stored_bytes = workspace_usage.stored_bytes + excluded.stored_bytes`
 
 /**
- * Creates the usage of workspaces, maintained by triggers. On PostgreSQL each connection counts in its own row
- * (decisions/0005).
+ * Creates the usage of workspaces, maintained by triggers. On PostgreSQL, connections count in up to 16 rows per
+ * workspace, so that they rarely wait for each other (decisions/0005).
  */
 export async function createUsage(db: Knex): Promise<void> {
   await db.schema.createTable('workspace_usage', (table) => {

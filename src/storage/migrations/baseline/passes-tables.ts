@@ -64,7 +64,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.bigInteger('lapsed_until')
 
     table.integer('wallet_version').notNullable()
-    // Last-Modified, in seconds. Every visible change raises it by at least one.
+    // Last-Modified, in milliseconds, rounded down to seconds. Every visible change raises it by at least a second.
     table.bigInteger('modified_at').notNullable()
     table.text('scan_code').notNullable()
     table.text('apple_token').notNullable()
@@ -165,7 +165,7 @@ async function createTextIndex(db: Knex): Promise<void> {
 
 async function createPassRows(db: Knex): Promise<void> {
   const { bytes } = columnTypes(db)
-  // The SHA-256 digests of scannable codes: one active identifier and any number of stale ones.
+  // The SHA-256 digests of scannable codes: one active identifier and up to 100 stale ones per pass.
   await db.schema.createTable('pass_identifiers', (table) => {
     table.uuid('workspace_id').notNullable()
     table.specificType('digest', bytes).notNullable()
@@ -173,7 +173,7 @@ async function createPassRows(db: Knex): Promise<void> {
     table.boolean('active').notNullable()
     table.primary(['workspace_id', 'digest', 'pass_id'])
   })
-  // One row per variable. IDs ascend with time, so the key lists the passes of a value newest first.
+  // One row per variable. IDs ascend with time, so the primary key can list the passes with a value newest first.
   await db.schema.createTable('pass_variables', (table) => {
     table.uuid('workspace_id').notNullable()
     table.text('name').notNullable()
@@ -195,7 +195,7 @@ async function createPassRows(db: Knex): Promise<void> {
     table.uuid('pass_id').notNullable().references('passes.id').index()
     table.primary(['image_id', 'pass_id'])
   })
-  // Groups whose links were revoked; a group without a row is at generation 1.
+  // Groups whose links were revoked; a group without a row is at generation 0.
   await db.schema.createTable('group_links', (table) => {
     table.uuid('group_id').primary()
     table.uuid('workspace_id').notNullable()

@@ -50,8 +50,8 @@ async function createLedger(db: Knex): Promise<void> {
     table.text('direction')
     // The scan whose use an accepted re-entry continues.
     table.uuid('use_scan_id')
-    // Because of the salt, erased values cannot be guessed from the digest of the row. An erasure deletes the salt, and
-    // stores the commitment to the erased values.
+    // Whether the entry is in its chain, or queued for it. Because of the salt, erased values cannot be guessed from
+    // the digest of the row. An erasure deletes the salt, and stores the commitment to the erased values.
     table.boolean('chained').notNullable().defaultTo(false)
     table.specificType('salt', bytes)
     table.specificType('commitment', bytes)
@@ -164,7 +164,7 @@ async function createSnapshots(db: Knex): Promise<void> {
   await inDialect(db, { postgres: keepPositionsPostgres, sqlite: keepPositionsSqlite })
 }
 
-/** Columns of a pass that a snapshot shows, or is selected by. */
+/** The columns of a pass that a snapshot contains, or by which it selects passes. */
 const SHOWN = [
   'external_pass_id',
   'label',

@@ -6,7 +6,7 @@ export async function createWallets(db: Knex): Promise<void> {
   await createApple(db)
   await createGoogle(db)
 
-  // The passes for which pass.installed was emitted, while a wallet holds them. Lists filter by these rows.
+  // The passes that wallets hold, as events have reported them. Lists filter by these rows.
   await db.schema.createTable('held_passes', (table) => {
     table.uuid('workspace_id').notNullable()
     table.uuid('pass_id').notNullable().references('passes.id')
@@ -20,7 +20,7 @@ export async function createWallets(db: Knex): Promise<void> {
   }
   await setStorage(db, 'held_passes', 'fillfactor = 80')
 
-  // Permanent rejections by a platform. The key is the rejected object or class.
+  // Permanent rejections by a platform. The subject is the rejected pass, class, or template version.
   await db.schema.createTable('rejections', (table) => {
     table.uuid('workspace_id').notNullable()
     table.uuid('subject').notNullable()
@@ -89,7 +89,7 @@ async function createApple(db: Knex): Promise<void> {
     // The last pass of the current round; null at its beginning.
     table.uuid('position')
     table.bigInteger('round_at').notNullable()
-    // The time at which a round first found no passes to push.
+    // The end of the first round; null before that.
     table.bigInteger('completed_at')
   })
   await db.schema.createTable('moved_passes', (table) => {

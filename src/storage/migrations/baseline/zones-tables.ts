@@ -10,15 +10,15 @@ export async function createZones(db: Knex): Promise<void> {
     table.text('name').notNullable()
     table.integer('capacity')
     table.text('when_full').notNullable()
-    // The passes inside plus the adjustments since the last reset, whose sum has no limit.
+    // The passes inside plus the adjustments since the last reset; bigint, because the sum of adjustments has no limit.
     table.bigInteger('inside').notNullable()
     // The threshold of the last event `zone.capacity`, in percent, or 0 if the next event is at the lowest threshold.
     table.integer('alerted').notNullable()
     // The number of resets.
     table.integer('segment').notNullable()
     table.bigInteger('reset_at')
-    // A number that is raised by each change other than a scan, so that a scan detects that its facts about the zone
-    // are outdated.
+    // A number that is raised by each change of settings, reset, and deletion, so that a scan detects that its facts
+    // about the zone are outdated.
     table.integer('version').notNullable()
     table.bigInteger('created_at').notNullable()
     table.bigInteger('updated_at').notNullable()
