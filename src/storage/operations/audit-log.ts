@@ -116,8 +116,8 @@ export class AuditLog extends Repository {
   }
 
   /**
-   * Finds the entry of the request that created several passes at a time. Returns `undefined` if several requests
-   * created passes in the millisecond `at`, because a wrong actor would be worse than none.
+   * Finds the entry of the request that created several passes at the time `at`. Returns `undefined` if several
+   * requests did so in the same millisecond, because a wrong actor would be worse than none.
    */
   async findBatch(workspaceId: string, at: Date): Promise<StoredAuditEntry | undefined> {
     const created: AuditAction[] = ['pass.create', 'pass.import']
@@ -132,7 +132,8 @@ export class AuditLog extends Repository {
   }
 
   /**
-   * Selects by the indexes of passes and targets. The history of a pass is short, so its IDs are sorted for each page.
+   * Selects the IDs of the entries about a pass. A pass has few entries, so each page reads all of them, and sorts
+   * them.
    */
   private idsOfPass(passId: string): Knex.QueryBuilder {
     const ids = () => this.db('audit_entries').select('id')

@@ -179,7 +179,7 @@ export function countsOf(db: Knex, workspaceId: string, counter: CounterName): K
 /** The key under which rows without a project or template are counted. */
 export const COUNTED_AS_NONE = ''
 
-/** A counter that differs from its rows. */
+/** A count that differs from the actual number of rows. */
 export interface CountDifference {
   workspaceId: string
   counter: string
@@ -209,8 +209,7 @@ const RECOUNT_LOCK = 7_277_439
 /** The counters that triggers maintain, with a check and a repair. */
 export class Counts extends Repository {
   /**
-   * Compares every counter with its rows. Reads a counter and its rows in one statement, so that it need not block
-   * writers.
+   * Compares every counter with the rows that it counts. Reads both in one statement, so that writers are not blocked.
    */
   async listDifferences(): Promise<CountDifference[]> {
     return (await this.compare()).map((row) => ({

@@ -106,8 +106,8 @@ export class Erasure extends Repository {
   }
 
   /**
-   * Deletes the counters of gates that are zero because erasures removed the gate from all of its scans. Call it in a
-   * separate transaction after the erasure.
+   * Deletes the gate counters that are zero because erasures removed the gate from all scans. Call it in a separate
+   * transaction after the erasure.
    */
   async forgetGates(workspaceId: string): Promise<void> {
     const key = KEY.join(', ')
@@ -289,7 +289,7 @@ export class Retention extends Repository {
     return deletedOf(await this.delete('device_logs', this.older('device_logs', before), limit))
   }
 
-  /** Deletes snapshots whose changes are no longer requested. */
+  /** Deletes snapshots that began before a time. A door that has such a snapshot downloads a complete one. */
   async deleteSnapshots(before: Date, limit: number): Promise<Deleted> {
     return deletedOf(await this.delete('scanner_snapshots', this.older('scanner_snapshots', before), limit))
   }

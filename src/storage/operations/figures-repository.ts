@@ -337,7 +337,7 @@ function scanSource(): FigureSource {
   }
 }
 
-/** Returns the SQL for the reasonCode of a scan. If a device decided the scan, it is the reason of the device. */
+/** Returns the SQL for the reasonCode of a scan. If a device decided the scan, uses the reason of the device. */
 const reasonCodeOf = (
   row: string,
 ) => `coalesce(${row}.reason_code, case ${row}.reason when 'already_used' then 'already_scanned'

@@ -13,13 +13,13 @@ export interface StoredMove {
   url: string
   passesASecond: number
   startedAt: Date
-  /** The time at which every held pass had been announced once; null before that. */
+  /** The end of the first round, when `take` has returned every held pass once; null before that. */
   toldAt: Date | null
 }
 
 /** The progress of the phones. Each phone is counted once. */
 export interface MoveProgress {
-  /** The number of passes that were announced. */
+  /** The number of passes that `take` has returned. */
   passes: number
   /** Phones that downloaded the package with the new address. */
   moved: number
@@ -43,8 +43,8 @@ interface Row {
 }
 
 /**
- * The maximum number of held passes that `take` reads. It is higher than MOST, because most of the passes might already
- * be announced.
+ * The maximum number of held passes that `take` reads. It is higher than MOST, because an earlier round might have
+ * returned most of them.
  */
 const CHUNK = 5_000
 
@@ -57,7 +57,7 @@ const MOST = 1_000
  */
 const ROUND_MS = 60_000
 
-/** The moves of workspaces, and the passes that they have announced. */
+/** The moves of workspaces, and the passes that `take` has returned for each move. */
 export class Moves extends Repository {
   /** Starts a move. Replaces an existing move to another address. */
   async insert(
@@ -198,7 +198,7 @@ export class Moves extends Repository {
 
   /**
    * Returns the progress of a move. Every package that was downloaded since its start contains the new address, even if
-   * the pass was not announced yet. Phones that removed the pass or left this server are not counted.
+   * the pass was not pushed yet. Phones that removed the pass or left this server are not counted.
    */
   async findProgress(
     workspaceId: string,

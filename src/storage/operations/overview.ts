@@ -231,7 +231,7 @@ export class Overviews extends Repository {
 
 export async function assertReadable({ reader }: Database): Promise<void> {
   await reader.raw('select 1')
-  // Also read a table, because SQLite opens the file only when it reads from it.
+  // Also read a table, because SQLite opens the file only when a statement reads from it.
   await reader.schema.hasTable('migrations')
 }
 
