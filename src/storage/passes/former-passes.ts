@@ -97,7 +97,7 @@ export class FormerPasses extends Repository {
     return true
   }
 
-  /** Like `Registrations.findPass`; `undefined` after `FORMER_PASS_DAYS`. */
+  /** Like `Registrations.findPass`, for former copies. Ignores copies that ended more than `FORMER_PASS_DAYS` ago. */
   async findBySerialNumber(
     serialNumber: string,
     identityIds: (string | null)[],
@@ -131,8 +131,8 @@ export class FormerPasses extends Repository {
   }
 
   /**
-   * Registers a phone that still has the former copy, for example from a backup, so that a push announces the end of
-   * the copy to it. Returns whether the phone is new. The caller has locked the pass.
+   * Registers a phone that still has the former copy, for example from a backup, so that a push makes the phone
+   * download the ended copy. Returns whether the phone is new. The caller has locked the pass.
    */
   async register(workspaceId: string, copyId: string, deviceId: string, pushToken: string): Promise<boolean> {
     const announced = await this.db('former_passes')

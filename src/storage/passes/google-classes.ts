@@ -58,8 +58,8 @@ export class GoogleClasses extends Repository {
       class_values: JSON.stringify(values),
       version: 1,
     }))
-    // Update a row that exists instead of skipping it: the update locks the row, so that it cannot be deleted before a
-    // separate lock.
+    // Update an existing row instead of skipping it, because the update locks the row. With a separate lock, the row
+    // could be deleted before it is locked.
     const rows = await insertRows<Row>(
       this.db,
       'google_classes',

@@ -126,7 +126,7 @@ export class GoogleObjects extends Repository {
     return rows.length > 0
   }
 
-  /** Records an object of a former holder, so that it is expired at Google. */
+  /** Records an object of a former holder, so that a job expires the object at Google. */
   async insertTransferred(workspaceId: string, passId: string, object: FormerObject, holders = 0): Promise<void> {
     const change = { is_transferred: true, expired_at: null }
     await this.db('google_former_objects')
@@ -213,7 +213,7 @@ export class GoogleObjects extends Repository {
     await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ sent_digest: mark })
   }
 
-  /** Keeps a replaced object as a former one, and returns the number of holders of the new object. */
+  /** Keeps a replaced object as a former one, and returns the columns about the holders of the new object. */
   private async replace(workspaceId: string, { passId, ...before }: StoredGoogleObject, sent: SentObject, at: Date) {
     const former = () => this.db('google_former_objects').where({ workspace_id: workspaceId, pass_id: passId })
     const holders = this.db('google_objects').where({ pass_id: passId }).select('holders')

@@ -25,7 +25,7 @@ const MEMBER = mapping({
   passId: text,
   externalPassId: text,
   label: text,
-  /** The stored status: an ISSUED pass past expiresAt is not marked as EXPIRED. */
+  /** The stored status, which can still be ISSUED after `expiresAt`. */
   status: plain<PassStatus>(),
   expiresAt: optionalTime,
   isUsed: flag,

@@ -30,7 +30,7 @@ interface Row extends Devices {
   pass_id: string
 }
 
-/** The holders of passes that events have reported. A pass has a row while a wallet holds it (decisions/0018). */
+/** The holders of passes, as events have reported them. A pass has a row while a wallet holds it (decisions/0018). */
 export class HeldPasses extends Repository {
   /**
    * Compares the reported holders of passes with the current ones, updates the rows, and returns the changes to report.
@@ -153,10 +153,7 @@ function total(devices: Devices): number {
   return allPlatforms.reduce((sum, platform) => sum + devices[platform], 0)
 }
 
-/**
- * Returns the passes that a wallet holds, by ID: on the given platform, or on any platform if none or several are
- * given.
- */
+/** Returns the passes that a wallet holds, sorted by ID. If a single platform is given, only its wallets count. */
 export function heldPasses(db: Knex, workspaceId: string, platforms: Platform[] = []): Knex.QueryBuilder {
   const held = db.from({ held: 'held_passes' }).where('held.workspace_id', workspaceId)
   const [platform, ...others] = new Set(platforms)
@@ -181,8 +178,8 @@ export function holding(db: Knex, platforms?: Platform[]): Knex.QueryBuilder {
 }
 
 /**
- * Adds the condition that a wallet of one of the platforms lacks the newest version, or that none of them lacks it.
- * Agrees with the response of `/wallets`.
+ * Adds the condition that a wallet of one of the platforms lacks the newest version or, without `isStale`, that none
+ * does. Agrees with the response of `/wallets`.
  */
 export function whereStale(
   db: Knex,

@@ -79,7 +79,7 @@ export class ImportedPasses extends Repository {
   }
 
   /**
-   * Returns those of the names that a pass of this server has or had under the same identities, in any workspace. Omits
+   * Returns the given names that a pass of this server has or had under the same identities, in any workspace. Omits
    * names of other imports, because a unique index rejects their duplicates.
    */
   async listTaken(
@@ -105,7 +105,7 @@ export class ImportedPasses extends Repository {
     return { serialNumbers: new Set([...serials, ...former]), googleObjectIds: new Set([...called, ...objects]) }
   }
 
-  /** Returns the passes of this server whose current or former copies these texts name, with their identities. */
+  /** Returns the texts that are IDs of current or former copies of passes of this server, with the identities. */
   private async listOwn(texts: string[]): Promise<Map<string, OwnCopy>> {
     const ids = texts.flatMap((text) => Uuid.safeParse(text).data ?? [])
     if (ids.length === 0) return new Map()
@@ -121,7 +121,7 @@ export class ImportedPasses extends Repository {
     return new Map(rows.map((row) => [row.id, row]))
   }
 
-  /** Records the holders of imported passes as reported, so that they cause no events. */
+  /** Records the holders of imported passes as already reported, so that they cause no events. */
   private async insertHolders(workspaceId: string, passes: ImportedPass[], at: Date): Promise<void> {
     await insertRows(
       this.db,

@@ -41,7 +41,7 @@ const NEWER = `on conflict (pass_id) do update set version = excluded.version, p
 const CHUNK = 500
 
 /**
- * Passes whose phones were pushed, and the next time at which to check whether the phones downloaded them
+ * Passes whose phones were pushed, and the next time at which to check whether the phones downloaded the passes
  * (decisions/0018).
  */
 export class Nudges extends Repository {

@@ -25,7 +25,7 @@ export function withWalletVersionBump(db: Knex, change: object, at: Date) {
 
 const NEXT_MODIFIED_AT = 'case when modified_at >= :second then modified_at + 1000 else :second end'
 
-/** The changes of `withWalletVersionBump` as SQL at `:at`, whose second is `:second`. */
+/** The changes of `withWalletVersionBump` as SQL at the time `:at`. `:second` is `:at` without its milliseconds. */
 const WALLET_VERSION_BUMP = {
   version: 'version + 1',
   wallet_version: 'wallet_version + 1',
@@ -82,7 +82,7 @@ export function movedSpan(db: Knex, expiresAt: Date | null, at: Date) {
   return Object.fromEntries(columns.map(([column, sql]) => [column, db.raw(sql, values)]))
 }
 
-/** Returns the columns of `movedSpan` as SQL at `:at`, with the new expiry as an SQL expression. */
+/** Returns the columns of `movedSpan` as SQL at the time `:at`. `until` is the new expiry as an SQL expression. */
 function movedSpanTo(until: string) {
   const isResumed = `issued_until <= :at and coalesce(${until} > :at, true)`
   return {
@@ -132,7 +132,7 @@ export async function writeUpgrades(
   return updateRows(db, workspaceId, { name: 'upgrade-passes', table: 'passes', set: UPGRADED, computed, values }, rows)
 }
 
-/** Writes the sums of the balances of locked passes in one statement. Wallets that hold the passes will show them. */
+/** Writes the balance sums of locked passes in one statement, and raises the wallet version of each pass. */
 export async function writeBalanceSums(
   db: Knex,
   workspaceId: string,

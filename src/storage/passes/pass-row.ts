@@ -31,8 +31,8 @@ const PASS = mapping({
   externalPassId: text,
   label: text,
   /**
-   * Differs from the visible status: an ISSUED pass past expiresAt is visible as EXPIRED, and a QUEUED pass whose job a
-   * worker holds as ISSUING.
+   * Can still be ISSUED after `expiresAt`, when the visible status is EXPIRED. ISSUING is not stored: `selectPass`
+   * derives it from the job of the pass.
    */
   status: plain<PassStatus>(),
   version: number,
@@ -65,7 +65,7 @@ const PASS = mapping({
   updatedAt: time,
 })
 
-/** The columns of a pass that are not separate fields. */
+/** The columns from which `toPass` derives fields of a pass. */
 const DERIVED = mapping({
   serialNumber: optionalText,
   importedSerialNumber: optionalText,
@@ -178,8 +178,8 @@ export const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
 export const toStoredStatus = (status: PassStatus) => (status === 'ISSUING' ? 'QUEUED' : status)
 
 /**
- * Returns the passes of a workspace that are past their expiry and not marked yet. They are rare, and an index finds
- * them.
+ * Returns the passes of a workspace that are past their expiry and not marked as EXPIRED yet. They are rare, and an
+ * index finds them.
  */
 export function lapsedPasses(db: Knex, workspaceId: string, now: number): Knex.QueryBuilder {
   return db('passes')

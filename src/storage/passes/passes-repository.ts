@@ -142,7 +142,7 @@ export class Passes extends Repository {
     return inserted
   }
 
-  /** Writes a new revision of a pass that the caller has locked. Wallets that hold the pass will show it. */
+  /** Writes a new revision of a pass that the caller has locked, and raises its wallet version. */
   async update(workspaceId: string, id: string, change: PassChange, at: Date): Promise<void> {
     const { identifierDigest, status, scanCode, scanPayload, newHolder, ...content } = change
     const columns = {
@@ -192,7 +192,7 @@ export class Passes extends Repository {
     )
   }
 
-  /** Queues FAILED passes again, after a change or a request of the operator. */
+  /** Sets FAILED passes back to QUEUED, after a change or at the request of an operator. */
   async setQueuedAgain(workspaceId: string, ids: string[], at: Date): Promise<void> {
     await this.transition(workspaceId, ids, ['FAILED'], { status: 'QUEUED', error: null }, at)
   }
@@ -225,7 +225,7 @@ export class Passes extends Repository {
     return new Map(rows.map((row) => [row.id, row.revision]))
   }
 
-  /** Marks passes as issued that the caller has locked with `lockUnissued`. */
+  /** Marks passes that the caller has locked with `lockUnissued` as issued. */
   async setIssued(workspaceId: string, ids: string[], at: Date): Promise<void> {
     if (ids.length === 0) return
     const values = { workspaceId, ids: bindIds(this.db, ids), at: at.getTime() }
@@ -276,7 +276,7 @@ export class Passes extends Repository {
       .update({ join_installed_at: at.getTime() })
   }
 
-  /** Whether any pass is past its expiry and not marked yet. */
+  /** Whether any pass has expired, but is not marked as EXPIRED yet. */
   async hasExpired(at: Date): Promise<boolean> {
     return (await this.expired(at).first('id')) !== undefined
   }

@@ -128,8 +128,8 @@ export class Registrations extends Repository {
   }
 
   /**
-   * Records a download. The request does not identify the device, so it is attributed to the device that lacks the
-   * version and last listed its changed passes.
+   * Records a download. The request does not identify the device, so the download is attributed to the device that
+   * lacks the version and was the last one to list its passes.
    */
   async setFetched(workspaceId: string, passId: string, version: number, at: Date): Promise<void> {
     const candidate = this.db('apple_registrations')
@@ -142,7 +142,7 @@ export class Registrations extends Repository {
     await device.update({ fetched_at: at.getTime(), fetched_version: version })
   }
 
-  /** Whether any device has downloaded that version of the pass. */
+  /** Whether any device has downloaded the version of the pass, or a later one. */
   async isFetched(workspaceId: string, passId: string, version: number): Promise<boolean> {
     const fetched = this.ofPasses(workspaceId, [passId]).where('fetched_version', '>=', version)
     return (await fetched.first('device_id')) !== undefined

@@ -21,7 +21,7 @@ import { walletTables } from './wallet-tables.ts'
 export interface WalletFilter {
   projectId?: string[] | undefined
   platform?: Platform[] | undefined
-  /** Whether the wallet lacks the newest version. */
+  /** If true, only wallets that lack the newest version; if false, only wallets that have it. */
   stale?: boolean | undefined
   /** Only wallets whose pass has not changed since this time. */
   changedBefore?: Date | undefined
@@ -160,9 +160,7 @@ export class Wallets extends Repository {
     }
   }
 
-  /**
-   * Returns up to `limit` outdated devices whose last push Apple accepted before `pushedBefore`, newest passes first.
-   */
+  /** Returns up to `limit` outdated devices whose last push Apple accepted by `pushedBefore`, newest passes first. */
   async listSilent(
     workspaceId: string,
     projectId: string[] | undefined,

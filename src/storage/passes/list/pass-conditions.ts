@@ -23,7 +23,7 @@ export type Variable = ValueOf<'variable'>
 /** Restricts a query with few passes, such as a chunk of a project, to the passes that match a filter. */
 export type Matcher = (passes: Knex.QueryBuilder) => Knex.QueryBuilder
 
-/** Creates the matcher of a filter at a time. */
+/** Creates the matcher of a filter for the time `at`. */
 export async function createMatcher(db: Knex, workspaceId: string, filters: PassFilters, at: Date): Promise<Matcher> {
   const facts = await findFacts(db, workspaceId, filters, at)
   return (passes) => {
@@ -32,7 +32,7 @@ export async function createMatcher(db: Knex, workspaceId: string, filters: Pass
   }
 }
 
-/** Adds all conditions but the ones on variables. `id` is the name of the pass ID in the query. */
+/** Adds the conditions of all filters except `variable`. `id` is the name of the pass ID in the query. */
 export function whereFilters(
   db: Knex,
   query: Knex.QueryBuilder,
@@ -160,7 +160,7 @@ function conditions(db: Knex, facts: Facts, isContained: typeof containsTerm) {
   } satisfies Record<Exclude<keyof PassFilters, NoCondition>, Condition<never>>
 }
 
-/** The filters that change the condition of another filter, and those that the caller applies. */
+/** The filters without an entry in `conditions`: they change another condition, or are applied separately. */
 type NoCondition = 'redeemedContext' | 'labelMatch' | 'variable' | 'created'
 
 export const STATUSES: PassStatus[] = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED']

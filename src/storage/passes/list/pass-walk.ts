@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { joinPasses } from '../../db/dialect.ts'
 import type { Matcher } from './pass-conditions.ts'
 
-/** The passes of a project or a template that a long job processes in chunks, in the order of creation. */
+/** The project or template whose passes a long job processes in chunks, in the order of creation. */
 export type PassOwner = { projectId: string } | { templateId: string }
 
 /** A range of pass IDs: greater than `after` (null for no bound), up to and including `upTo` (null for no bound). */
