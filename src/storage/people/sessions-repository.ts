@@ -16,7 +16,7 @@ const SESSION = mapping({
   id: text,
   workspaceId: text,
   personId: text,
-  /** The session at the provider, if it names one. */
+  /** The session at the provider, if the provider names one. */
   providerSession: optionalText,
   createdAt: time,
   lastUsedAt: time,
@@ -143,8 +143,8 @@ export class Sessions extends Repository {
   }
 
   /**
-   * Returns whether a logout token is used for the first time. Concurrent uses on several servers wait for the first
-   * one. Deletes tokens that are older than `keptMs`.
+   * Records the use of a logout token. Returns false if it was used before, including by a concurrent request. Deletes
+   * tokens that are older than `keptMs`.
    */
   async useLogoutToken(digest: string, keptMs: number, at: Date): Promise<boolean> {
     await this.db('logout_tokens')
