@@ -114,9 +114,9 @@ export class AcceptedScans extends Repository {
   }
 
   /**
-   * Returns the part of each history that every evaluation needs, in the order of `asked`. Reads counts and ends of
-   * index ranges, with one statement for all passes. A caller that records the evaluated scan must lock the passes
-   * before, at the latest in the same round trip.
+   * Returns the part of each history that every evaluation needs, in the order of `asked`. Reads only counts and the
+   * first and last rows of index ranges, with one statement for all passes. A caller that records the evaluated scan
+   * must first lock the passes, at the latest in the same round trip.
    */
   async listHistories(workspaceId: string, asked: AskedHistory[]): Promise<FoundHistory[]> {
     if (asked.length === 0) return []
@@ -296,8 +296,8 @@ export function createRangeCounts({ counted, windows }: Pick<RedemptionPlan, 'co
       const key = segment.debited_window
       const debited = key === null ? undefined : windows.get(key)
       const own = debited && byKey.get(key!)
-      // If the debited window contains the segment, all other windows of the segment overlap with it, so they do not
-      // count the use.
+      // If the debited window contains the segment, all other windows of the segment overlap with the debited one, so
+      // they do not count the use.
       const ranges = own && overlaps(own, segment) ? [own, ...counted.filter(({ isWindow }) => !isWindow)] : counted
       for (const range of ranges) {
         if (range.isKeyless !== segment.isKeyless || !overlaps(range, segment)) continue

@@ -82,7 +82,7 @@ export class ScanStats extends Repository {
         lastScanAt: new Date(Math.max(last, sum.lastScanAt?.getTime() ?? last)),
       }))
     }
-    // If projects are requested, omit the passes of a project that is being deleted, which no longer belong to it.
+    // If projects are requested, omit the passes that count under null, because their project is being deleted.
     if (filters.projectId) figures.delete(null)
     return new Map([...figures].sort(([a], [b]) => (b === null || (a !== null && a < b) ? -1 : 1)))
   }
@@ -138,7 +138,7 @@ export class ScanStats extends Repository {
     const filters = this.narrowed(request)
     const [first] = starts
     if (first === undefined) return []
-    // Write the step as a literal. SQLite can treat a bound number as a fraction, and divides without rounding down.
+    // Write the step as a literal, because SQLite does not round a quotient down if it binds the step as a fraction.
     const step = commonStep(starts) || Number.MAX_SAFE_INTEGER
     const scans = narrowed(this.db('scans').where('scans.workspace_id', workspaceId), 'scans', filters)
     if (request.gate) {
@@ -200,7 +200,7 @@ async function countRedeemed(db: Knex, workspaceId: string, request: ScanStatsRe
   return sumByProject(scanContextKey ? counted.whereIn('key', contexts) : counted)
 }
 
-/** Returns the scans by project, result, and reason, with reversals. For a time window, omits the reasons. */
+/** Returns the number of scans by project, result, and reason, with reversals. For a time window, omits the reasons. */
 export async function sumScans(db: Knex, workspaceId: string, request: ScanStatsRequest): Promise<ScanSum[]> {
   const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = request
   if (scanned?.from || scanned?.to) return countRows(db, workspaceId, request)
@@ -295,7 +295,7 @@ interface Row {
 
 interface ScanSum extends Row {
   result: string
-  /** Empty for a reversal, and if only results were requested. */
+  /** Empty for a reversal, and for a request with a time window. */
   reason: string
   last: number
 }

@@ -9,7 +9,7 @@ import { Chains, SALT_BYTES } from '../evidence/chains.ts'
 import { SCAN, type ScanRow, type StoredScan } from './scan-row.ts'
 import { sumScans } from './scan-stats.ts'
 
-/** The ledger of all attempts and reversals. The database rejects changes and deletions of its rows. */
+/** The ledger of all attempts and reversals. The database allows no change of a row except erasure and chaining. */
 export class Scans extends Repository {
   /**
    * Inserts scans and returns the IDs of new ones. Skips scans whose externalRef is in use, including by a concurrent

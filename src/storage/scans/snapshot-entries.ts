@@ -45,7 +45,7 @@ const ENTRY = mapping({
   templateName: text,
   templateVersionId: text,
   groupId: optionalText,
-  /** The stored status: an ISSUED pass past expiresAt is not marked as EXPIRED. */
+  /** The stored status, which can still be ISSUED after `expiresAt`. */
   status: plain<PassStatus>(),
   expiresAt: optionalTime,
   redemption: nullable(json<RedemptionPolicy>()),
@@ -106,7 +106,7 @@ export class SnapshotEntries extends Repository {
   }
 
   /**
-   * Returns the accepted scans of passes; `undefined` if there are several passes with more scans than a page can
+   * Returns the accepted scans of passes; `undefined` if several passes together have more scans than a page can
    * contain.
    */
   private async scansOf(workspaceId: string, ids: string[]): Promise<Map<string, ScanRow[]> | undefined> {

@@ -47,7 +47,7 @@ export interface ChangedPass {
   place: ChangePlace
 }
 
-/** The reasons for a changed entry, in the order in which they are read. */
+/** The kinds of changes, in the order in which they are read. */
 export const changeSources = ['changed', 'scanned', 'ahead', 'lapsed'] as const
 export type ChangeSource = (typeof changeSources)[number]
 
