@@ -66,7 +66,7 @@ export class Images extends Repository {
     return this.db('image_files').where({ image_id: imageId }).whereIn('size', sizes).select('size', 'data')
   }
 
-  /** Returns a file of each image, by the ID of the image. Images without the file are omitted. */
+  /** Returns the derived file of each image in one size, by image ID. Omits images without such a file. */
   async listFileOfEach(workspaceId: string, imageIds: string[], size: string): Promise<Map<string, Uint8Array>> {
     const rows: { image_id: string; data: Uint8Array }[] = await this.db('image_files')
       .where({ workspace_id: workspaceId, size })

@@ -49,8 +49,8 @@ const SPEC: ListSpec = {
 }
 
 /**
- * The templates of workspaces. Deleted templates remain as rows, because passes still use them, but no finder returns
- * them.
+ * The templates of workspaces. Deleted templates remain as rows, because passes still use them, but no method of this
+ * class returns them.
  */
 export class Templates extends Repository {
   /** @throws KeyTaken */

@@ -87,7 +87,7 @@ export interface StoredFailure extends UpgradeFailure {
   externalPassId: string
 }
 
-/** The next passes of an upgrade that match. */
+/** The next passes that match the filter of an upgrade. */
 export interface NextPasses {
   passes: StoredPass[]
   /** The end of the range that was read; null if no range follows, or if the limit cut the range. */
@@ -174,7 +174,7 @@ export class Upgrades extends Repository {
     await pending.update({ status: 'CANCELLED', updated_at: at.getTime() })
   }
 
-  /** Counts the passes of an upgrade. */
+  /** Counts the passes that match an upgrade, up to its limit. */
   async count(workspaceId: string, upgrade: StoredUpgrade, at: Date): Promise<number> {
     const sorted = { sortBy: 'createdAt', sortDir: 'asc', limit: 1 } as const
     const request = { ...filtersOf(upgrade), status: CHANGEABLE, ...sorted }
@@ -217,7 +217,7 @@ export class Upgrades extends Repository {
     return { passes: passes.map(toPass), upTo: isWhole ? range.upTo : null, isLast }
   }
 
-  /** Locks passes until the transaction ends, and returns their `version`, which counts all changes, by ID. */
+  /** Locks passes until the transaction ends, and returns the `version` of each, which counts all changes. */
   async lockPasses(workspaceId: string, passIds: string[]): Promise<Map<string, number>> {
     const rows: { id: string; version: number }[] = await lockPasses(this.db, workspaceId)
       .whereIn('id', passIds)
@@ -265,7 +265,7 @@ export class Upgrades extends Repository {
     return this.db('template_upgrades').where('template_upgrades.workspace_id', workspaceId)
   }
 
-  /** Selects the upgrades whose tokens were limited to projects in scope. */
+  /** Selects the upgrades whose tokens were limited to projects in scope; all upgrades if no scope is set. */
   private rows(workspaceId: string) {
     const all = this.all(workspaceId)
     return this.scope ? all.whereRaw(isPartOf(this.db, 'template_upgrades.project_ids', [...this.scope])) : all
