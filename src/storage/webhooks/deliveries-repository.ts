@@ -83,7 +83,7 @@ export class Deliveries extends Repository {
     // Most deliveries have succeeded, so a filter by endpoint or type is more selective than one by SUCCESS.
     const isByStatus = status && !((webhookId || eventType) && status.includes('SUCCESS'))
     const isByProgress = isByStatus || lastAttempt
-    // Pages that are filtered by status or last attempt read deliveries, other pages read their keys.
+    // Read deliveries for a filter by status or last attempt, and otherwise their keys.
     const table = isByProgress ? 'webhook_deliveries' : 'delivery_keys'
     const filtered = this.db(table).where(`${table}.workspace_id`, workspaceId)
     if (webhookId) filtered.whereIn(`${table}.webhook_id`, webhookId)
@@ -190,7 +190,7 @@ export class Deliveries extends Repository {
 
   /**
    * Ends up to `limit` pending deliveries of older generations. Skips rows that another transaction has locked, because
-   * it might redeliver them.
+   * that transaction might redeliver them.
    */
   async end(
     workspaceId: string,
@@ -269,7 +269,9 @@ async function writeProgress(db: Knex, workspaceId: string, deliveries: Progress
   await updateRows(db, workspaceId, { name: 'progress', table: TABLE, set: CHANGED }, changes)
 }
 
-/** Like `writeProgress`, for deliveries that have not changed since they were read. Returns their IDs. */
+/**
+ * Like `writeProgress`, but skips deliveries that changed since they were read. Returns the IDs of the written ones.
+ */
 function writeProgressOfUnchanged(
   db: Knex,
   workspaceId: string,

@@ -139,8 +139,8 @@ export class Events extends Repository {
 
   /**
    * Creates deliveries of the oldest pending events for the endpoints that were subscribed when the events happened,
-   * exactly once per event. Concurrent calls are safe. An event with more endpoints than `deliveries` is processed in
-   * parts, by endpoint ID. Its parts must not be created concurrently, so the caller must hold the fan-out job of the
+   * exactly once per event. An event with more endpoints than `deliveries` is processed in parts, by endpoint ID, one
+   * part per call. Concurrent calls must not create the same part, so the caller must hold the fan-out job of the
    * workspace. Only one such job runs at a time. Returns whether more events are pending.
    * @param deliveries the maximum number of deliveries to create
    */
