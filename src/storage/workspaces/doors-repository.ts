@@ -35,7 +35,7 @@ const DOOR = mapping({
   revokedAt: optionalTime,
 })
 
-/** A door, with the ID of its token. */
+/** A door. Its ID is the ID of its token. */
 export interface StoredDoor extends Omit<RecordOf<typeof DOOR>, 'lastSeenAt'> {
   /** Null if the door has made no request since it was claimed. */
   lastSeenAt: Date | null
@@ -190,7 +190,7 @@ export class Doors extends Repository {
     return true
   }
 
-  /** Revokes a door. Returns false if it does not exist. Revoking it again keeps the first time. */
+  /** Revokes a door. Returns false if the door does not exist. Revoking a door again keeps the first time. */
   async revoke(workspaceId: string, id: string, at: Date): Promise<boolean> {
     const found = await this.ofWorkspace(workspaceId).where('doors.id', id).pluck('doors.id')
     await this.revokeTokens(workspaceId, found, at)

@@ -144,7 +144,7 @@ export class Tokens extends Repository {
     return (await this.db('tokens').whereNotNull('last_used_at').first('id')) === undefined
   }
 
-  /** Revokes a token of the workspace. Returns false if it does not exist. Revoking it again keeps the first time. */
+  /** Revokes a token of the workspace. Returns false if the token does not exist. Later calls keep the first time. */
   async revoke(workspaceId: string, id: string, at: Date): Promise<boolean> {
     const count = await this.db('tokens')
       .where({ workspace_id: workspaceId, id })
