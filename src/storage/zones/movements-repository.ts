@@ -50,12 +50,12 @@ export interface NewMovement extends AskedMovements {
 /** A movement that was reversed. */
 export interface RemovedMovement {
   zoneId: string
-  /** The change of the number of people inside at the end of the segment. */
+  /** The change that the removal made to the number of people inside at the end of the segment. */
   delta: number
   segment: number
 }
 
-/** The last movement of a pass in a zone since its last reset. */
+/** The last movement of a pass in a zone since the last reset of the zone. */
 export interface CurrentMovement extends Movement {
   passId: string
   zoneId: string

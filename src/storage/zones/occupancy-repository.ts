@@ -53,8 +53,8 @@ export class Occupancies extends Repository {
   }
 
   /**
-   * Returns the number inside at `from`. In the current segment, subtracts the changes since `from` from the current
-   * number: most requests are about the last hours, so this reads fewer rows than a sum of the earlier changes.
+   * Returns the number of people inside at `from`. In the current segment, subtracts the changes since `from` from the
+   * current number: most requests are about the last hours, so this reads fewer rows than a sum of the earlier changes.
    */
   private async insideAt(
     workspaceId: string,

@@ -44,7 +44,7 @@ export interface ZoneListRequest extends ListRequest {
   projectId?: string[] | undefined
 }
 
-/** A change of the number of people without scans. */
+/** A change of the number of people inside that no scan recorded. */
 export interface NewAdjustment {
   delta: number
   reason: string
@@ -139,7 +139,7 @@ export class Zones extends Repository {
   }
 
   /**
-   * Adds to the number inside, and returns the zone after the change. Returns undefined if the zone changed since its
+   * Adds to the number of people inside, and returns the changed zone. Returns undefined if the zone changed since its
    * version was read, because the caller's facts about the zone are outdated. The zone stays locked until the
    * transaction ends.
    */
@@ -169,7 +169,7 @@ export class Zones extends Repository {
     return row !== undefined
   }
 
-  /** Records an adjustment of a zone that the caller has locked, and returns the zone after that. */
+  /** Records an adjustment of a zone that the caller has locked, and returns the changed zone. */
   async adjust(
     workspaceId: string,
     zone: StoredZone,
@@ -194,8 +194,8 @@ export class Zones extends Repository {
   }
 
   /**
-   * Sets everybody in a zone to outside. The caller has locked the zone. Returns undefined if the externalRef belongs
-   * to an earlier reset.
+   * Resets a zone, so that everybody counts as outside until a later movement. The caller has locked the zone. Returns
+   * undefined if the externalRef belongs to an earlier reset.
    */
   async reset(
     workspaceId: string,
@@ -232,7 +232,7 @@ export class Zones extends Repository {
     return this.change(workspaceId, zone.id, { inside })
   }
 
-  /** Moves entries whose time is after the reset into the new segment. Devices with fast clocks recorded them. */
+  /** Moves rows whose time is after the reset into the new segment. Devices with fast clocks recorded them. */
   private async moveLater(workspaceId: string, zone: StoredZone, segment: number, at: Date): Promise<void> {
     const later = { workspace_id: workspaceId, zone_id: zone.id, segment: zone.segment }
     for (const table of ['zone_movements', 'zone_adjustments']) {
@@ -265,7 +265,9 @@ export class Zones extends Repository {
   }
 }
 
-/** Returns the time of a reset or an adjustment: now, or the time of the last reset if the clock was set back since. */
+/**
+ * Returns the time of a reset or an adjustment: now or, if the clock was set back since, the time of the last reset.
+ */
 function latest(resetAt: Date | null, now: Date): Date {
   return resetAt && resetAt > now ? resetAt : now
 }
