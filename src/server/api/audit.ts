@@ -21,7 +21,7 @@ export function audit(
 
 interface Author extends Pick<RequestContext, 'workspaceId' | 'now'> {
   correlationId: string | null
-  /** The ID is null for an author without a token. */
+  /** `id` is null if the author has no token. */
   token: Pick<RequestContext['token'], 'name'> &
     Partial<Pick<RequestContext['token'], 'person'>> & { id: string | null }
 }

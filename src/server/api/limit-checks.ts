@@ -39,7 +39,7 @@ export async function openRoom(tx: Repositories, { workspaceId, token }: Asking)
   }
 }
 
-/** Checks that a workspace has space for more bytes. Changes that free space always pass. @throws ApiError CONFLICT */
+/** Does nothing if `bytes` is not positive. @throws ApiError CONFLICT if the workspace has no space for the bytes */
 export async function requireBytes(tx: Repositories, asking: Asking, bytes: number): Promise<void> {
   if (bytes <= 0) return
   const problem = (await openRoom(tx, asking))({ storedBytes: bytes })
@@ -52,7 +52,7 @@ export function bytesOf(value: object): number {
 
 /**
  * Checks a limit under the lock of the workspace, in the transaction that adds to the usage.
- * @throws ApiError CONFLICT
+ * @throws ApiError CONFLICT if the usage has reached the limit
  */
 export async function requireUnderLimit(
   tx: Repositories,
@@ -67,14 +67,14 @@ export async function requireUnderLimit(
 }
 
 /**
- * The maximum age of a job count. It is shorter at the limit, so that a workspace can continue soon after jobs have
- * run.
+ * The maximum age of a job count. A count at the limit expires earlier, so that a workspace can continue soon after
+ * jobs have run.
  */
 const COUNTED_MS = 10_000
 const RECOUNTED_MS = 1_000
 const MAX_WORKSPACES = 10_000
 
-/** Counts jobs that are about to be queued toward the limit. Returns an error if the jobs would exceed the limit. */
+/** Adds jobs to the count before they are queued. Returns an error if the jobs would exceed the limit. */
 export type TakeQueue = (context: Asking & { store: Store; now: Date }, jobs: number) => Promise<ApiError | undefined>
 
 /**

@@ -21,7 +21,7 @@ export function projectOfScan(projectId: string | undefined, { token }: RequestC
 }
 
 /**
- * Returns the project of the token for reported scans, because they do not name a project.
+ * Returns the project of reported scans, which is that of the token, because reports do not name a project.
  * @throws ApiError FORBIDDEN if the token has several projects
  */
 export function projectOfReport({ token: { projectIds } }: RequestContext): string | undefined {
@@ -31,13 +31,13 @@ export function projectOfReport({ token: { projectIds } }: RequestContext): stri
   throw new ApiError('FORBIDDEN', { message, details: { projectIds } })
 }
 
-/** Requires a token of the whole workspace, for a change outside of projects. @throws ApiError FORBIDDEN */
+/** @throws ApiError FORBIDDEN if the token is bound to projects, for a change outside of projects */
 export function requireWholeWorkspace({ token }: RequestContext, message: string): void {
   if (!token.projectIds) return
   throw new ApiError('FORBIDDEN', { message, details: { projectIds: token.projectIds } })
 }
 
-/** Checks that a project exists and that the token can access it. @throws ApiError NOT_FOUND */
+/** @throws ApiError NOT_FOUND if the project does not exist, or the token cannot access it */
 export async function requireProject(
   { projects }: Pick<Repositories, 'projects'>,
   workspaceId: string,

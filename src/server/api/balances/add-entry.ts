@@ -105,7 +105,7 @@ interface Change {
   delta: number
 }
 
-/** Returns the reason that a balance cannot change: PASS_ALREADY_VOIDED, NOT_FOUND, or CONFLICT. */
+/** Returns PASS_ALREADY_VOIDED, NOT_FOUND, or CONFLICT if a balance cannot change. */
 function findRejection(pass: StoredPass, version: VersionContent | undefined, change: Change): ApiError | undefined {
   const { name } = change
   if (pass.status === 'VOID') return new ApiError('PASS_ALREADY_VOIDED', { details: { passId: pass.id } })
@@ -119,7 +119,7 @@ function findRejection(pass: StoredPass, version: VersionContent | undefined, ch
   return findUncovered(pass, version.definition, change)
 }
 
-/** Returns the error of a change beyond the bounds of a balance; undefined if the definition has no such balance. */
+/** Returns an error if a change exceeds the bounds of a balance. A balance without a definition has no bounds. */
 export function findUncovered(
   pass: StoredPass,
   definition: Pick<Definition, 'balances'>,
@@ -148,7 +148,7 @@ interface AskedReversal {
   body: BalanceEntryReversal
 }
 
-/** @throws ApiError PASS_NOT_FOUND, NOT_FOUND, PASS_ALREADY_VOIDED, CONFLICT */
+/** @throws ApiError PASS_NOT_FOUND, NOT_FOUND, PASS_ALREADY_VOIDED, CONFLICT if the entry cannot be reversed */
 export function reverseEntry(
   { passId, name, entryId, body }: AskedReversal,
   context: RequestContext,

@@ -12,15 +12,14 @@ const VERSION = /^[\w.+-]{1,64}$/
 const PENDING = /^\d{1,7}$/
 
 /**
- * Creates the buffer of door states, which is written every FLUSH_MS. The first request of a door is written
- * immediately.
+ * Creates a buffer of door states, which are written every FLUSH_MS. The state of a new door is written immediately.
  */
 export function createDoorActivity({ store, log }: { store: Store; log: Logger }) {
   let noted = new Map<string, DoorState & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined
   /**
-   * Tokens of doors whose first request this process wrote immediately. `isSeen` of a cached token is still false after
-   * that.
+   * Tokens of doors whose first request was written immediately. After the write, `isSeen` of a cached token is still
+   * false.
    */
   const firstSeen = new WeakSet<TokenWithWorkspace>()
 

@@ -92,7 +92,7 @@ function toDoor({ zoneId, direction, ...door }: StoredDoor): Door {
 
 /**
  * Returns the new zone and direction of a door.
- * @throws ApiError NOT_FOUND if the zone belongs to another project, VALIDATION_ERROR for a direction without a zone
+ * @throws ApiError NOT_FOUND if the project of the door lacks the zone, VALIDATION_ERROR for a direction without a zone
  */
 async function placeInZone(
   tx: Repositories,
@@ -115,7 +115,7 @@ async function placeInZone(
   return { zoneId: next, direction: direction ?? (next === door.zoneId ? door.direction : 'in') }
 }
 
-/** @throws ApiError NOT_FOUND with the reason in details; TENANT_SUSPENDED, TENANT_EXPIRED */
+/** @throws ApiError NOT_FOUND with the reason in its details, TENANT_SUSPENDED, TENANT_EXPIRED */
 async function claimDoor(
   { code, name }: { code: string; name: string },
   { store, now, correlationId }: PublicContext,

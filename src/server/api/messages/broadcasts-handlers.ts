@@ -29,7 +29,8 @@ export const broadcasts: Handlers<typeof contract> = {
       return known ? toBroadcast(known, now) : await forecast(params.id, body, context)
     }
     const { row, isNew } = await createOnce(store.broadcasts, body, context, async () => {
-      // Check before the transaction, for which other writers wait, because the check reads all versions of a project.
+      // Check before the transaction, because the check reads all versions of a project, and other writers wait for the
+      // transaction.
       await requireLanguagesOfProject(params.id, body, context)
       await requireWholeClasses(params.id, body, context)
       return store.transaction((tx) => insert(tx, params.id, body, context))

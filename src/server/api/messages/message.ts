@@ -22,7 +22,7 @@ export function parseMessage(given: MessageCreate, wallets: Wallets, now: Date):
   }
 }
 
-/** Checks that a message has all languages of the passes that can receive it. @throws ApiError VALIDATION_ERROR */
+/** @throws ApiError VALIDATION_ERROR if a message lacks a language of the passes that can receive it */
 export async function requireLanguages(
   message: Pick<MessageCreate, 'body' | 'options'>,
   listDeclared: () => Promise<Languages[]>,
@@ -38,8 +38,8 @@ export interface Created<T> {
 }
 
 /**
- * The maximum number of attempts to find or insert a message. After that, the idempotency key belongs to a message of
- * another project, which the token cannot access.
+ * The maximum number of attempts to find or insert a message. If all attempts fail, the idempotency key belongs to a
+ * message of a project that the token cannot access.
  */
 const MAX_ATTEMPTS = 5
 
@@ -57,10 +57,10 @@ export async function findKnown<T>(
 }
 
 /**
- * Creates a message once per idempotency key, regardless of concurrency: returns the existing or the created message.
+ * Creates one message per idempotency key, even for concurrent requests. Returns the existing or the created message.
  * An existing message is returned even if a new one would be rejected, for example because the queue is full.
  * @param insert returns undefined if another request used the key in the meantime
- * @throws ApiError CONFLICT, TOO_MANY_REQUESTS
+ * @throws ApiError CONFLICT if the queue is full, or if the token cannot access the message of the key
  */
 export async function createOnce<T>(
   messages: Messages<T>,

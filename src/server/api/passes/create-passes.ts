@@ -28,8 +28,8 @@ export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPass
 
 /**
  * Creates passes with their jobs. Each item succeeds or fails separately, and results are in the order of the items. If
- * the externalPassId exists, the result is the existing pass, regardless of the other fields. After an interrupted
- * call, every stored pass is complete, and the same request creates the missing ones.
+ * a pass of the template has the externalPassId, the result is this pass, regardless of the other fields. After an
+ * interrupted call, every stored pass is complete, and the same request creates the missing ones.
  */
 export async function createPasses(items: unknown[], context: RequestContext): Promise<CreateResult[]> {
   const parsed = await mapInSlices(items, (item) => parseItem(PassCreate, item))

@@ -16,16 +16,13 @@ export interface ImportVersion {
   version: PublishedVersion
   accounts: Record<Platform, string | null | undefined>
   /**
-   * Whether other workspaces use the account. If so, passes of another provider cannot be imported under it, because
-   * workspaces could take over each other's passes.
+   * Whether other workspaces can use the account. If so, passes of another provider cannot be imported under it,
+   * because workspaces could take over each other's passes.
    */
   isShared: Record<Platform, boolean>
 }
 
-/**
- * @throws ApiError TEMPLATE_NOT_FOUND
- * @throws ApiError VALIDATION_ERROR if the workspace cannot use the identity, or the identity is retired
- */
+/** @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR if the workspace cannot use the identity, or it is retired */
 export async function openVersion(
   templateId: string,
   identityId: string | undefined,

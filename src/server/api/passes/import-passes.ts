@@ -25,7 +25,7 @@ import {
 
 type ImportBody = z.output<typeof routes.import.body>
 
-/** The result of an item. A dry run has no passes. */
+/** The result of an item. In a dry run, it has no pass. */
 export type ImportResult =
   | { externalPassId: string; pass?: StoredPass; isNew: boolean }
   | { externalPassId: string; problem: ApiError }
@@ -39,9 +39,9 @@ type PlannedImport = ClaimingPass & Omit<ImportedPass, keyof ClaimingPass | 'goo
 
 /**
  * Imports passes. Each item succeeds or fails separately, and results are in the order of the items. Passes that were
- * imported before are unchanged, and an interrupted call leaves complete passes, as with a batch. A dry run writes the
- * same rows and rolls back.
- * @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR for an identity that the passes cannot use
+ * imported earlier stay unchanged. After an interrupted call, every stored pass is complete. A dry run writes the same
+ * rows and rolls back.
+ * @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR if the passes cannot use the identity
  */
 export async function importPasses(
   { templateId, identityId, passes }: ImportBody,

@@ -171,9 +171,9 @@ async function storeChange(
 }
 
 /**
- * Makes the address of a pass of a join page that of its variables, so that its holder gets the link at the new
- * address.
- * @throws ApiError CONFLICT if the new address has another pass
+ * Updates the stored address of a pass of a join page after a change of its variables, so that the holder gets the link
+ * at the new address.
+ * @throws ApiError CONFLICT if another pass of the join page has the new address
  */
 async function followAddress(
   tx: Repositories,

@@ -39,7 +39,8 @@ export const wallets: Handlers<typeof contract> = {
     const { store, workspaceId, now, correlationId } = context
     if (projectId !== undefined) await requireProject(store, workspaceId, projectId)
     const pushedBefore = secondsBefore(now, silentFor)
-    // Read before the transaction, for which other writers wait, because this query reads the state of all wallets.
+    // Read before the transaction, because this query reads the state of all wallets, and other writers wait for the
+    // transaction.
     const silent = await store.wallets.listSilent(workspaceId, projectId ? [projectId] : undefined, {
       pushedBefore,
       limit,

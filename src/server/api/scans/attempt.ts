@@ -30,8 +30,8 @@ export interface Attempt {
   /** The decision of the device, if the attempt was decided offline. */
   result?: 'accepted' | 'denied' | undefined
   /**
-   * The passes with the payload, which were found before the transaction. If the request names the pass by its ID, the
-   * list contains only this ID.
+   * The IDs of the passes with the payload, which were found before the transaction. If the request names a pass by its
+   * ID, the list contains only this ID.
    */
   matches: string[]
 }
@@ -58,7 +58,7 @@ export function namedPass({ matches: [match, ...others] }: Pick<Attempt, 'matche
 export interface ZoneAttempt {
   zone: StoredZone
   direction: Direction
-  /** Undefined if the attempt names no pass, or several. */
+  /** The neighboring movements of the pass in the zone; undefined if the attempt names no pass, or several. */
   around: FoundMovements | undefined
 }
 

@@ -61,7 +61,7 @@ export async function evaluateScans(
   const languages = await languagesOfMessages(
     tx,
     decided.map(({ pass, decision }, n) => ({
-      // Omit the pass of an accepted scan: its message contains no time, so it needs no time zone.
+      // Omit the pass of an accepted scan, whose message contains no time and needs no time zone.
       pass: decision.result === 'accepted' ? null : pass,
       language: attempts[n]!.language,
     })),
@@ -172,8 +172,8 @@ export async function placesOfUse(
 
 /**
  * Records attempts with their uses, events, and voided passes. Returns the attempts that are new. Nothing is written
- * for an externalRef that is already recorded. The recorded result counts, even if a device accepted a pass that the
- * policy rejects.
+ * for an externalRef that is already recorded. If a device accepted a pass, the scan counts as accepted, even if the
+ * policy rejects the pass.
  */
 export async function writeScans(
   tx: Repositories,

@@ -9,7 +9,7 @@ import type { RequestContext } from '../../context.ts'
 import { pageLanguage } from '../../pages/words.ts'
 import { type Definitions, VERSIONS_AT_ONCE } from '../../wallet-sync/definitions.ts'
 
-/** A cache by Accept-Language and X-Time-Zone, because a door sends the same headers with each scan. */
+/** The languages by Accept-Language and X-Time-Zone, cached because a door sends the same headers with each scan. */
 const languages = new Map<string, DoorLanguage>()
 const MAX_LANGUAGES = 1_000
 

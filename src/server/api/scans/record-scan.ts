@@ -20,7 +20,7 @@ const MAX_CANDIDATES = 20
 
 /**
  * Evaluates and records a scan, together with concurrent ones. If the externalRef is already recorded, or a concurrent
- * request records it first, nothing changes and the response is that of the first scan. The insert detects a known
+ * request records it first, nothing changes, and the response is that of the first scan. The insert detects a known
  * externalRef, so that new scans need no query for it.
  */
 export async function recordScan(given: ScanCreate, context: RequestContext): Promise<ScanResponse> {
@@ -51,7 +51,7 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
   })
 }
 
-/** Returns the response to an earlier scan with the externalRef, whose zone was deleted since. */
+/** Replays the earlier scan with the externalRef, whose zone can be deleted by now. Without one, throws the error. */
 async function replayOrThrow(error: ApiError, body: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   const scan = body.externalRef === undefined ? undefined : await findByRef(body, context)
   if (!scan) throw error
@@ -160,7 +160,7 @@ export interface PendingScan {
 export interface RecordedScan {
   scan: StoredScan
   decision: EvaluatedScan
-  /** The zone after the scan, if the scan has one that was not deleted. */
+  /** The zone as it was after the scan; undefined if the scan has no zone, or the zone is deleted. */
   zone: ScanZone | undefined
   /** Set if the pass has balances. */
   after: BalancesAfter | undefined
@@ -175,9 +175,9 @@ const MOST_OF_PASS = 8
 /**
  * Evaluates and records concurrent scans of a workspace in one transaction, with the same result as in separate
  * transactions. Each scan of a pass must count the uses of earlier ones, so scans of the same pass go into separate
- * rounds or transactions. Scans that a person at a door waits for precede reports, for example when a hundred doors
- * reconnect. Returns undefined for scans whose externalRef is already recorded, and the error of a scan whose zone is
- * unknown.
+ * rounds or transactions. Scans for which a person waits at a door are recorded before reports, for example when a
+ * hundred doors reconnect. Returns undefined for scans whose externalRef is already recorded, and the error of a scan
+ * whose zone is unknown.
  */
 export const recordTogether = grouped(
   (store: Store, take: () => PendingScan[]) => {

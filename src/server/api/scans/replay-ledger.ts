@@ -12,10 +12,7 @@ import { requireProject } from '../token-projects.ts'
 
 const MAX_SCANS = 1_000_000
 
-/**
- * The maximum number of scans of a pass. It is limited, because all scans of a pass are in memory together. The ticket
- * of one person never has as many.
- */
+/** The maximum number of scans of a pass, which are all in memory together. A ticket of one person has far fewer. */
 const MAX_SCANS_OF_PASS = 100_000
 
 /**
@@ -92,7 +89,7 @@ function tooLong(): ApiError {
 
 interface PassLedger {
   pass: ReplayedPass
-  /** The entries of the passes, in no particular order. */
+  /** The entries of the pass, in no particular order. */
   entries: ReplayEntry[]
 }
 

@@ -34,8 +34,9 @@ export interface BalancesAfter {
 }
 
 /**
- * Writes the entries of recorded scans, and returns the balances of each pass that has some. Only an accepted scan that
- * debits a use has entries. If a device accepted a scan that a balance does not cover, the balance ends at its minimum.
+ * Writes the entries of recorded scans, and returns the balances after each scan whose pass has balances. Only an
+ * accepted scan that debits a use has entries. If a device accepted a scan that a balance does not cover, the balance
+ * ends at its minimum.
  */
 export async function writeBalances(
   tx: Repositories,
@@ -104,7 +105,7 @@ export async function reverseBalances(
   await writeEntries(tx, workspaceId, entries, reversal.recordedAt)
 }
 
-/** The version of a pass whose current template version defines no balances. */
+/** The definition for a pass whose current template version defines no balances. */
 const NO_BALANCES = {}
 
 /** Returns the current balances of a pass, with their changes by a recorded scan; undefined if the pass has none. */

@@ -31,7 +31,7 @@ import type { Links } from '../../link-signing.ts'
 import { pageLanguage } from '../../pages/words.ts'
 import { languageOf } from './message-languages.ts'
 
-/** Returns a scan as lists, single reads, and pass.scanned show it. The same scan always yields the same bytes. */
+/** Returns a scan in the shape of lists, single reads, and pass.scanned. The same scan always yields the same bytes. */
 export function toScanItem(scan: StoredScan): ScanItem {
   return {
     id: scan.id,
@@ -173,7 +173,7 @@ const findGroup = grouped(async (store: Store, take: () => AskedGroup[]): Promis
   })
 })
 
-/** Returns the direction of the last movement of each member in the zone of its scan, by zone and pass. */
+/** Returns the direction of the last movement of each group member, by zone and pass. */
 async function sidesOf(
   { movements }: Store,
   asked: AskedGroup[],
@@ -215,9 +215,8 @@ interface MovementFields {
 }
 
 /**
- * Returns a scan with its zone and direction. The door that made the scan has defaults for both. A door can override
- * them, because other servers notice a change of the door up to a second later, and because a door reports earlier
- * scans.
+ * Returns a scan with its zone and direction. A door provides the defaults for its scans. A scan can override them,
+ * because other servers notice a change of the door up to a second later, and because a door reports earlier scans.
  * @throws ApiError VALIDATION_ERROR for a direction without a zone
  */
 export function inZone<S extends MovementFields>(scan: S, { token: { door } }: Pick<RequestContext, 'token'>): S {

@@ -148,7 +148,7 @@ async function findSince(
 /**
  * @param ages the allowed age as a multiple of MAX_AGE_MS. It is above 1 for the base of a list of changes, which gets
  *   older while the pages are read
- * @throws ApiError SCANNER_SNAPSHOT_STALE
+ * @throws ApiError SCANNER_SNAPSHOT_STALE if the snapshot is older, or no longer exists
  */
 async function findSnapshot(
   id: string,

@@ -136,7 +136,7 @@ async function explainPass(
   }
 }
 
-/** @throws ApiError NOT_FOUND, CONFLICT; FORBIDDEN if a door reverses the scan of another device */
+/** @throws ApiError NOT_FOUND; CONFLICT if the scan cannot be reversed; FORBIDDEN if another device made it */
 async function reverseScan(scanId: string, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
   const { store, workspaceId } = context
   const scan = await getScan(scanId, context)
@@ -166,7 +166,7 @@ async function reverseScan(scanId: string, body: ScanReversal, context: RequestC
   return written ? replayResponse(written, { idempotentReplay: false }, context) : replayReversal(scan, body, context)
 }
 
-/** Whether an accepted scan was not reversed: it still counts as a use, or as a movement. */
+/** Whether an accepted scan still counts as a use or as a movement, because it was not reversed. */
 async function isCounted(
   { acceptedScans, movements }: Repositories,
   { id, zoneId }: StoredScan,

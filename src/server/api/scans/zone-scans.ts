@@ -50,8 +50,8 @@ export async function lockForRounds(tx: Repositories, workspaceId: string, attem
 
 /**
  * Reads the zones of attempts, and the movements of their passes. Zones that deny entry when they are full are locked,
- * so that no other scan takes the same place. Other zones are locked only when the number inside is changed. Call it
- * after the statement that locks the passes, in the same round trip.
+ * so that no other scan takes the same place. Other zones are locked when their number of people changes. Call this
+ * function after the statement that locks the passes, in the same round trip.
  */
 export async function readZones(
   tx: Repositories,
@@ -99,11 +99,11 @@ export function movementOfPass(
   return pass.projectId === found.zone.projectId ? found : noZone(found.zone.id)
 }
 
-/** Counts the earlier attempts in each zone, so that each attempt is decided with the number inside after them. */
+/** Adds up the movements of earlier attempts, so that each attempt is decided with the number of people after them. */
 export function createPlaces() {
   const taken = new Map<string, number>()
   return {
-    /** Returns the facts about a movement; undefined for an attempt without a zone or a pass. */
+    /** Returns the facts that decide about a movement; undefined for an attempt without a zone or a pass. */
     factsOf(found: ZoneAttempt | undefined): PresenceFacts | undefined {
       if (!found?.around) return undefined
       const { zone, direction, around } = found
@@ -120,7 +120,7 @@ export function createPlaces() {
   }
 }
 
-/** Returns the change of the current number inside: 0 for a movement from before the last reset. */
+/** Returns the change of the number of people inside: 0 for a movement from before the last reset. */
 function changeOf(zone: StoredZone, direction: Direction, { segment, previous, next }: FoundMovements): number {
   return segment === zone.segment ? insertedDeltas(previous, { direction }, next).total : 0
 }

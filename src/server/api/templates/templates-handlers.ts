@@ -38,7 +38,7 @@ export const templates: Handlers<typeof contract> = {
       })
     }
     return store.transaction(async (tx) => {
-      // Lock the project first, as its deletion does.
+      // Lock the project before the template, as the deletion of a project does.
       if (body.projectId) await holdProject(tx, workspaceId, body.projectId)
       const template = (await tx.templates.findForUpdate(workspaceId, params.id)) ?? missingTemplate(params.id)
       if (body.projectId === null) requireWholeWorkspace(context, NEEDS_PROJECT)

@@ -83,7 +83,7 @@ export const upgrades: Handlers<typeof contract> = {
   },
 }
 
-/** @throws ApiError CONFLICT, because concurrent upgrades would mix the versions of a template */
+/** @throws ApiError CONFLICT if an upgrade is running, because two would mix the versions of a template */
 async function requireNoneRunning(tx: Repositories, workspaceId: string, templateId: string): Promise<void> {
   const running = await tx.upgrades.findRunning(workspaceId, templateId)
   if (!running) return
@@ -93,7 +93,7 @@ async function requireNoneRunning(tx: Repositories, workspaceId: string, templat
   })
 }
 
-/** Checks the number of pending upgrades under the lock of the workspace. @throws ApiError CONFLICT */
+/** Counts pending upgrades under the lock of the workspace. @throws ApiError CONFLICT if there are MAX_PENDING */
 async function requireFewPending(tx: Repositories, workspaceId: string): Promise<void> {
   await tx.usage.lock(workspaceId)
   const used = await tx.upgrades.countPending(workspaceId)

@@ -14,8 +14,8 @@ const EVENTS = 25
 const POLL_MS = 1_000
 
 /**
- * The delay before a read is repeated after an event of this process, because an open older transaction can hide the
- * event.
+ * The maximum delay of another read after an event of this process, because an older open transaction can hide the
+ * event from the first read.
  */
 const MIN_POLL_MS = 50
 

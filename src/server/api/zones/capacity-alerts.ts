@@ -2,7 +2,7 @@ import { alertsOf } from '../../../core/rules/zones/capacity.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredZone } from '../../../storage/zones/zones-repository.ts'
 
-/** The number inside after a change, and the request that caused it. */
+/** The number of people inside a zone after a change, with the request that caused the change. */
 interface Step {
   inside: number
   correlationId: string
@@ -10,8 +10,8 @@ interface Step {
 }
 
 /**
- * Writes an event for each threshold of the capacity that the number inside passed upwards. The caller holds the lock
- * of the zone, so that concurrent changes report each threshold once.
+ * Writes an event for each threshold of the capacity that the number of people inside passed upwards. The caller holds
+ * the lock of the zone, so that concurrent changes report each threshold once.
  */
 export async function writeCapacityAlerts(
   tx: Repositories,
