@@ -25,7 +25,7 @@ const FALLBACK = 'en'
 
 const contentTypes: Record<string, string> = { '.svg': 'image/svg+xml', '.png': 'image/png' }
 
-/** Reads the badges of a folder, such as `apple/pt-BR.png`. @throws BadgeError */
+/** Reads the badges of a folder, such as `apple/pt-BR.png`. @throws BadgeError if the folder is not valid */
 export function loadBadges(folder: string): Badges {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
     throw new BadgeError(`--badges: there is no folder ${folder}.`)

@@ -83,7 +83,7 @@ ${main}
     headers: {
       ...pageHeaders(policy),
       'content-language': language,
-      // Vary by Accept-Language if a language is given, because it was chosen by this header.
+      // If a language is given, vary by Accept-Language, by which the caller chose the language.
       ...(parts.language !== undefined && { vary: 'Accept-Language' }),
     },
   }
@@ -94,7 +94,7 @@ export interface DocumentParts {
   title: string
   /** A language tag, which determines the direction. Default: `en`. */
   language?: string | undefined
-  /** HTML with escaped values, as is `body`. */
+  /** HTML with escaped values, like `body`. */
   head: string
   body: string
   bodyClass?: string | undefined

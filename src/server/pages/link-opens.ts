@@ -27,9 +27,7 @@ const MAX_SOURCES = 100
 /** The interval of writes, regardless of the number of openings. */
 const FLUSH_MS = 2_000
 
-/**
- * Creates a counter in memory, because a bot can open a link a million times. A crash loses two seconds of openings.
- */
+/** Creates a counter in memory, because a bot can open a link a million times. A crash loses up to 2 s of openings. */
 export function createLinkOpens({ store, log }: { store: Store; log: Logger }): LinkOpens {
   const noted = new Map<string, NewFigure & { workspaceId: string }>()
   let sources = new Map<string, Set<string>>()

@@ -40,7 +40,7 @@ const OWN_FILES = {
   'connect-src': "'self'",
 }
 
-/** @param hasSignIn whether people can sign in, which the page then offers */
+/** @param hasSignIn whether the page offers sign-in */
 export async function loadDesk(hasSignIn: boolean): Promise<Files> {
   const head = hasSignIn ? '<meta name="passes-sign-in" content="./desk/login">' : ''
   return filesOf('desk', await readBuild('desk'), { policy: OWN_FILES, head })

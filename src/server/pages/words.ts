@@ -39,8 +39,8 @@ const MAX_LANGUAGES = 30
 
 /**
  * Returns the best language of the pages for the `Accept-Language` of a visitor, else English. If the definition names
- * languages, the best of them is chosen for the issuer's texts, and for the words of the page if possible. If the
- * visitor requests none of the definition's languages, the issuer's texts are in its default language, and the words of
+ * languages, the issuer's texts are in the best of these, and the words of the page, too, if possible. If the visitor
+ * requests none of these languages, the issuer's texts are in the default language of the definition, and the words of
  * the page in the visitor's.
  */
 export function pageLanguage(headers: Headers, languages?: Definition['languages']): PageLanguage {

@@ -135,7 +135,7 @@ async function loadPictures(images: Card['images'], store: Pick<Repositories, 'i
   )
 }
 
-/** Returns a pass without a holder, in the language of the definition only. */
+/** Returns a pass without a holder, in the language of the definition and without translations. */
 export function samplePass(definition: Definition, passType: PassType, scope = sampleScope(definition)): WalletPass {
   const card = sampleCard(definition, passType, scope)
   const claim = claimClass(inLanguage(definition), passType, scope)

@@ -87,7 +87,7 @@ function semanticImages(apple: Card, { primaryLogo }: Card['images']): Card['ima
   return primaryLogo === undefined ? apple.images : { ...apple.images, logo: primaryLogo }
 }
 
-/** Front fields of the design that a newer iPhone does not show, so that the designer puts their facts elsewhere. */
+/** The note that a newer iPhone does not show the front fields, so that the designer puts their facts elsewhere. */
 const SEMANTIC_NOTE =
   'An approximation: since iOS 26, iPhones show these facts of the flight in the layout of Apple, with badges and live data, ' +
   'and not the front fields of the design.'

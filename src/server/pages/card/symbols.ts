@@ -125,7 +125,7 @@ function draw(format: BarcodeFormat, message: string): string | undefined {
   }
 }
 
-/** Lets bars be stretched, so that a long code is as high as a short one. */
+/** Makes a linear symbol stretchable, so that a long code is drawn as high as a short one. */
 function asShown(format: BarcodeFormat, svg: string): string {
   return barcodeFormats[format].isLinear ? svg.trim().replace('<svg ', '<svg preserveAspectRatio="none" ') : svg.trim()
 }

@@ -35,8 +35,8 @@ const MOST_TOGETHER = Math.max(...withTogether.map(({ together }) => together.mo
 /**
  * Opens the link of a group. Shows the page of its installable passes, starting at the pass in `?from=`. With the
  * parameter of a platform, adds as many passes as the platform accepts at once, or the number in `?each=` if that is
- * lower. The value of each parameter is the first pass instead of a number, so that no pass is skipped if another one
- * leaves the group in between.
+ * lower. The value of each parameter is the ID of the first pass instead of a number, so that no pass is skipped if
+ * another one leaves the group before the request.
  * @throws ApiError LINK_INVALID, LINK_REVOKED
  */
 export async function openGroup(
@@ -138,7 +138,7 @@ function addressOf({ links }: Services, event: H3Event): string {
   return `${links.publicUrl}/l/${event.context.params?.token}`
 }
 
-/** Returns, by platform, the indexes of the passes at which the buttons start. */
+/** Returns, by platform, the index of the first pass of each button. */
 async function firstsOf(shown: ShownPass[], each: number, services: Services): Promise<GroupPageFacts['firsts']> {
   const firsts = byPlatform((): number[] => [])
   for (const { platform, together } of withTogether) {

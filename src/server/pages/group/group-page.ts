@@ -31,7 +31,7 @@ export interface GroupPageFacts {
   language: PageLanguage
   phone: VisitorPhone
   isInApp: boolean
-  /** The indexes of the passes at which the buttons of each platform start. A button adds several passes. */
+  /** By platform, the index of the first pass of each button. A button adds several passes. */
   firsts: Record<Platform, number[]>
   /** The number of passes to add at once, if it is below the maximum. */
   each: number | undefined

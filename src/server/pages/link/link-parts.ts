@@ -27,7 +27,7 @@ export function buttonHtml(
   return `<a class="${badge ? 'badge' : 'button'}" data-platform="${platform}" href="${escapeHtml(address)}">${content}${behind}</a>`
 }
 
-/** Returns the description if the definition has languages, because the name of a template has only one language. */
+/** Returns the name of the template. If the definition has languages, returns the description, which is translated. */
 export function kindOfPass(
   description: string,
   { template, languages }: Pick<IssuerFacts, 'template' | 'languages'>,

@@ -27,7 +27,7 @@ type LinkOpenServices = GroupServices & Pick<Services, 'clock' | 'linkOpens'>
 /**
  * Opens a hosted link: redirects to the wallet of its platform. A smart link redirects to the wallet of the visitor's
  * phone, or shows a page that offers all. Programs that preview links get a page without the pass.
- * @throws ApiError LINK_INVALID, LINK_REVOKED, with the reason in its details
+ * @throws ApiError LINK_INVALID or LINK_REVOKED, with the reason in its details
  */
 export async function openLink(event: H3Event, services: LinkOpenServices): Promise<Response | HTTPResponse> {
   const now = services.clock()
@@ -42,7 +42,7 @@ export async function openLink(event: H3Event, services: LinkOpenServices): Prom
   return response
 }
 
-/** Responds with the calendar entry of a pass. @throws ApiError as openLink; NOT_FOUND if the pass has no time */
+/** Responds with the calendar entry of a pass. @throws ApiError as `openLink`, and NOT_FOUND if the pass has no time */
 export async function openCalendar(event: H3Event, services: Services): Promise<Response | HTTPResponse> {
   const now = services.clock()
   const { pass, isPreviewed } = await followLink(verifiedLink(event, services, now), event, services, now)

@@ -22,7 +22,7 @@ export interface DevContent {
   file: string
   name: string
   passType: PassType
-  /** Images are referenced by the ids of `images`. */
+  /** The definition, which names images by their IDs in `images`. */
   definition: Definition
   images: ReadonlyMap<string, DevImage>
   holders: DevHolder[]
@@ -74,7 +74,7 @@ const checkers: Checker[] = [
   { platform: 'google', check: createGoogleCheck(issuer) },
 ]
 
-/** Returns the errors that the platforms cause when a valid definition is published, with paths in the definition. */
+/** Returns the issues that the platforms find when a valid definition is published, with paths in the definition. */
 export function platformIssuesOf({ definition, passType }: Pick<DevContent, 'definition' | 'passType'>, now: Date) {
   return findPlatformIssues(definition, passType, { wallets: { all: checkers }, now })
 }
@@ -82,7 +82,7 @@ export function platformIssuesOf({ definition, passType }: Pick<DevContent, 'def
 /** The size from which the mosaic of a strip is made, as the server does for an upload. */
 const STRIP: ImageSize[] = [{ ...imageSizes.strip.fit, scale: 3 }]
 
-/** Finds all warnings of publishing that need no server. Keeps the process that decodes strips until it is closed. */
+/** Finds the warnings of publishing that need no server. The process that decodes strips runs until `close`. */
 export function createWarnings() {
   const decoder = createDecoder({ log: { warn: () => undefined } })
   let mosaics = new Map<string, Mosaic>()

@@ -40,7 +40,7 @@ export interface TemplateDev {
 /**
  * Serves a page that shows a template file on phones and follows its changes. Listens only on the loopback address. The
  * check of the Host header rejects other sites that point their name at this address (DNS rebinding).
- * @throws errors of listening, such as a port that is taken
+ * @throws the error of the listening socket, for example if the port is taken
  */
 export async function startTemplateDev(options: TemplateDevOptions): Promise<TemplateDev> {
   const { file, read, files, locate } = options
@@ -231,7 +231,7 @@ interface DevView {
   /** The languages of the definition, its default first; empty if it names none. */
   languages: string[]
   language: string | null
-  /** The phones with their styles; null if there was nothing to draw yet. */
+  /** The phones with their styles; null if there is nothing to draw. */
   phones: Record<Scheme, string> | null
   styles: Record<Scheme, string>
   outline: string
