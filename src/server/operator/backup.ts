@@ -60,7 +60,7 @@ const PROGRESS_MS = 200
 /**
  * Copies a SQLite database while servers use it. The copy contains every write that was acknowledged before it began.
  * The copy gets its name only after it is complete, verified, and synced to disk.
- * @throws OperatorError
+ * @throws OperatorError if the file exists without `force`, or if the copy fails
  */
 export async function backUp(database: string, file: string, { force, onProgress }: BackupOptions): Promise<Backup> {
   const target = resolve(file)
@@ -96,7 +96,7 @@ export async function backUp(database: string, file: string, { force, onProgress
 /**
  * Replaces a SQLite database with a backup. The new database is verified and synced, and then renamed atomically. The
  * previous database is kept next to it.
- * @throws OperatorError if the file is not a valid backup, or if the database is in use or would be lost
+ * @throws OperatorError if the file is not a valid backup, or if the database is in use, or has data without `force`
  */
 export async function restore(
   file: string,

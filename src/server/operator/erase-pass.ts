@@ -21,7 +21,7 @@ export interface Erased {
   erased: Holdings
   /** Whether the erasure voided the pass. False if the pass was void already. */
   voided: boolean
-  /** False if a database file still contains parts of the data, which a server overwrites later. */
+  /** Whether all deleted data was overwritten in the database file. If not, a server overwrites the rest later. */
   overwritten: boolean
 }
 

@@ -12,7 +12,7 @@ const walletUpdates: JobKind[] = platforms.map((platform) => `update-${platform}
 /**
  * Retries discarded or quarantined jobs. A pass that failed with its job is QUEUED again. If the job was a wallet
  * update, this also writes the event pass.updated, with `manual_requeue` as its only changed field. Without IDs, this
- * also issues passes that could not be signed, because their jobs have ended.
+ * also queues the passes that could not be signed, whose jobs are not among the failed ones.
  * @returns the number of jobs that are due now
  */
 export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {

@@ -23,7 +23,7 @@ export interface HandOverSearch {
 
 export interface OwnNames {
   platforms: readonly Platform[]
-  /** The pass type of the identity that the flags configure. Without it, import cannot compare the identity. */
+  /** The pass type of the identity that the flags configure. Import compares the identity only if this is given. */
   passTypeIdentifier?: string | undefined
   /** The issuer of the identity that the flags configure. Required if its passes have Google objects. */
   issuerId?: string | undefined
@@ -159,7 +159,7 @@ export async function openHandOver(
 
 const BALANCE_COLUMNS = ['externalPassId', 'balance', 'delta', 'externalRef', 'reason']
 
-/** Returns one entry for each balance. The start is in the template, which the next server has, too. */
+/** Returns an entry for each balance that differs from its start, which the template on the next server has, too. */
 function balanceRows({ pass }: HandOverPass): string[][] {
   // Void passes accept no entries.
   if (isUnissued(pass) || pass.status === 'VOID') return []

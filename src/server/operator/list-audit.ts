@@ -20,7 +20,7 @@ export interface AuditSearch {
 
 export interface AuditEntry extends Omit<StoredAuditEntry, 'at' | 'actor' | 'actorSubject'> {
   at: string
-  /** The name of the token, or of the operator, or the person. */
+  /** The person, or the name of the token or operator. */
   actor: string | PersonActor
 }
 

@@ -100,8 +100,9 @@ export function addGoogle(
 }
 
 /**
- * Sets the default identity for new passes. A retired identity becomes usable again. `server` removes the default.
- * @throws OperatorError
+ * Sets the default identity for new passes. The name `server` removes the default. A retired identity becomes usable
+ * again.
+ * @throws OperatorError if the identity or its place does not exist, or the identity is of another platform
  */
 export function setDefaultIdentity(
   config: Pick<Config, 'databaseUrl'>,
@@ -128,7 +129,7 @@ export function setDefaultIdentity(
 }
 
 /**
- * Retires an identity. New passes cannot use a retired identity, and existing passes are still updated.
+ * Retires an identity, or only its use by a workspace. New passes cannot use it, and existing passes are still updated.
  * @throws OperatorError if the identity is still the default of a workspace or project, or the workspace cannot use it
  */
 export function retireIdentity(
@@ -307,7 +308,7 @@ export interface AppleFiles {
 /**
  * Returns the secrets of an identity as they are stored.
  * @param known the intermediate certificate that is used without a --wwdr file
- * @throws SetupError
+ * @throws SetupError if a file cannot be read, or the intermediate certificate is missing
  */
 export function readFiles(
   { certificate, key, passphrase, wwdr }: AppleFiles,
@@ -326,7 +327,7 @@ export function readFiles(
   }
 }
 
-/** Runs every check of a certificate that a server runs when it starts. @throws CredentialError */
+/** Runs the checks of a certificate that a server runs when it starts. @throws CredentialError if one fails */
 export async function checkIdentity(credentials: AppleCredentials, at: Date): Promise<AppleIdentity> {
   const identity = parseAppleIdentity(credentials, at)
   // Import the APNs client on demand, because other commands do not need it.
@@ -335,7 +336,7 @@ export async function checkIdentity(credentials: AppleCredentials, at: Date): Pr
   return identity
 }
 
-/** Returns the content of the key file of a service account; null without a file. @throws SetupError */
+/** Returns the content of a service account's key file; null without one. @throws SetupError if it is unreadable */
 export function readKeyFile(keyFile: string | undefined): string | null {
   return keyFile === undefined ? null : readSecret(keyFile, '--key-file').pem.toString()
 }

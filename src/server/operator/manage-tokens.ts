@@ -36,7 +36,7 @@ export async function findProjectsOfToken(
 /**
  * Replaces a token. The old token stays valid for the overlap, or until its own expiry if that is earlier. If two
  * rotations are concurrent, one is rejected.
- * @throws OperatorError
+ * @throws OperatorError if the token is missing, revoked, expired, or already rotated
  */
 export async function rotateToken(
   tx: Repositories,

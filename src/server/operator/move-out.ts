@@ -13,7 +13,7 @@ export interface Move extends StoredMove {
 export interface MoveOptions {
   /** The address of the other server, as parseMoveTarget returns it. */
   url: string
-  /** The pace. Default: the pace of the move in progress, else 50. */
+  /** The pace. Default: the pace of the move to this address in progress, else 50. */
   passesASecond?: number | undefined
   at: Date
 }
@@ -45,7 +45,7 @@ export async function findMove(store: Store, workspace: string): Promise<Move | 
 
 /**
  * Starts a move, or changes its pace. Another address restarts the move. Running servers push the phones.
- * @throws OperatorError
+ * @throws OperatorError if the workspace does not exist
  */
 export async function startMove(store: Store, workspace: string, options: MoveOptions): Promise<void> {
   const { url, passesASecond, at } = options
@@ -60,7 +60,7 @@ export async function startMove(store: Store, workspace: string, options: MoveOp
 
 /**
  * Cancels a move: new packages contain the address of this server again. Phones that already moved do not return.
- * @throws OperatorError
+ * @throws OperatorError if no move is in progress
  */
 export async function cancelMove(store: Store, workspace: string, at: Date): Promise<void> {
   const { id } = await getWorkspace(store, workspace)

@@ -18,7 +18,7 @@ export class OperatorError extends SetupError {
 
 type Work<T> = (store: Store, database: Database) => Promise<T>
 
-/** @throws OperatorError if an older version created the database, DatabaseError, DatabaseUrlError */
+/** @throws OperatorError if the database lacks migrations; DatabaseError or DatabaseUrlError if it cannot be used */
 export async function withStore<T>(databaseUrl: string, work: Work<T>): Promise<T> {
   if (databaseToMake(databaseUrl)) throw missingDatabase(databaseUrl)
   return withNewStore(databaseUrl, work)
@@ -35,7 +35,7 @@ export function withNewStore<T>(databaseUrl: string, work: Work<T>): Promise<T> 
   return onDatabase(databaseUrl, () => workOn(openDatabase(databaseUrl), work))
 }
 
-/** Runs work on a database, which it migrates first if it is empty. */
+/** Runs work on a database. Migrates an empty database first. */
 async function workOn<T>(database: Database, work: Work<T>): Promise<T> {
   try {
     await requireWhole(database.entry)

@@ -28,7 +28,10 @@ export interface RenewedFrom {
   keyFile?: string | undefined
 }
 
-/** Stores a renewed certificate or key. @throws OperatorError; CredentialError if the pass type or team differs */
+/**
+ * Stores a renewed certificate or key.
+ * @throws OperatorError; CredentialError if it is invalid or of another pass type
+ */
 export async function renewIdentity(
   config: IdentityConfig,
   name: string,
@@ -133,7 +136,7 @@ function readSecrets(known: StoredIdentity, keys: ServerKeys): string | null | u
 
 export interface WatchIdentityOptions extends RenewedFrom {
   signal: AbortSignal
-  /** Called when the first check of the files has succeeded. */
+  /** Called before the first poll, if the identity exists and accepts files of this kind. */
   onWatching?: () => void
   onRenewed: (identity: ShownIdentity) => void
   /** Called once per content and reason. The current certificate stays in use. */
@@ -148,7 +151,7 @@ const CHECK_MS = 1_000
  * Renews an identity from its files, now and whenever a secret store rewrites them, until the signal aborts. Files are
  * checked only when two polls have read the same content, because a secret store writes the files one after the other.
  * Rejected content is checked again when it changes. If the database does not respond, the next poll retries.
- * @throws OperatorError at the start, if the identity does not exist or does not accept these files
+ * @throws OperatorError at the start, if the identity does not exist or does not accept files of this kind
  */
 export async function watchIdentity(
   config: IdentityConfig,

@@ -34,7 +34,7 @@ export interface Verified {
 export interface VerifyOptions {
   /** The name or ID of a workspace. Default: all workspaces, and the chains of the database as a whole. */
   workspace?: string | undefined
-  /** The key that must have signed, as PEM. Default: the key in the database. */
+  /** The public key that must match the signatures, as PEM. Default: the key in the database. */
   publicKey?: string | undefined
   kept?: SignedHead[]
   onEntries?: (count: number) => void
@@ -210,7 +210,7 @@ export async function* proveChain(
   }
 }
 
-/** Writes a proof to a private file, or to `writeOut` if no file is given. @throws OperatorError */
+/** Writes a proof to a private file, else to `writeOut`. @throws OperatorError if no entry is chained yet */
 export async function writeProof(
   chain: ChainName,
   { database, workspace, out }: { database: string; workspace: string; out?: string | undefined },

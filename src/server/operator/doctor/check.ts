@@ -59,7 +59,7 @@ function describe(error: Error): string {
   return error.message || (error as NodeJS.ErrnoException).code || error.name
 }
 
-/** Returns the reason why the credentials of a platform in the flags are not checked; undefined if they are. */
+/** Returns the reason to skip the checks of a platform; undefined if the flags contain its credentials. */
 export function reasonToSkip(config: Config, platform: Platform): string | undefined {
   if (!config.platforms.includes(platform)) return `${platform} is not among --platforms`
   const { hasCredentials, inSandbox } = setups[platform]
