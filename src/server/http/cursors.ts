@@ -22,7 +22,7 @@ export function createCursors({ current, previous }: ServerKeys) {
   const keys = [current, ...previous].map((key) => deriveKey(key, 'cursors'))
   return {
     seal: (cursor: string, list: RequestedList) => sealCursor(cursor, scopeOf(list), keys[0]!),
-    /** @throws ApiError VALIDATION_ERROR */
+    /** @throws ApiError VALIDATION_ERROR if the cursor was not sealed for this list */
     unseal(cursor: string, list: RequestedList): string {
       const text = unsealCursor(cursor, scopeOf(list), keys)
       if (text !== undefined) return text

@@ -19,8 +19,8 @@ export interface EventStreamOptions extends Pick<Services, 'stopping' | 'log'> {
 }
 
 /**
- * Returns a stream of server-sent events. The stream reads no more events before the client has received the previous
- * ones, so a client that stops reading costs only a connection, which the server closes (boot/connections.ts).
+ * Returns a stream of server-sent events. The stream reads more events only after the client has received the previous
+ * ones. A client that stops reading costs only a connection, which the server closes (boot/connections.ts).
  */
 export function eventStream(open: OpenStream, { stopping, log, ...options }: EventStreamOptions): HTTPResponse {
   const ending = new AbortController()

@@ -59,8 +59,8 @@ export interface MountOptions extends CallerOptions {
   pageRoutes?: readonly PageRoute[] | undefined
   cursors: Cursors
   /**
-   * Called with the token ID. For a door, called with its project, whose doors share a limit, and with the door as the
-   * party.
+   * Counts a request against the limit of its token. The key is the token ID. The doors of a project share a limit, so
+   * the key of a door is the project, and the party is the door.
    */
   limitToken: (key: string, party?: string) => Promise<void>
 }
@@ -187,7 +187,7 @@ async function servePublic(
   }
 }
 
-/** Starts a stream. The request itself ends, because the stream only counts toward the limit of streams. */
+/** Starts a stream. The request itself ends, so that the stream counts only toward the limit of streams. */
 function startStream(
   event: H3Event,
   route: Route,
@@ -209,7 +209,7 @@ function startStream(
   return eventStream(open, { stopping, log, onEnd, requireAllowed })
 }
 
-/** Whether a route is scheduled as a list: lists, counts over time, and routes that declare much work. */
+/** Whether a route is scheduled as a list: lists, counts over time, and routes that render or declare much work. */
 const isScheduledAsList = ({ query, readsMuch, rendersDefinition }: Route) =>
   readsMuch === true ||
   rendersDefinition === true ||

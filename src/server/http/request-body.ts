@@ -91,7 +91,7 @@ function brokenBody(cause: unknown): ApiError {
   return new ApiError('INVALID_FORMAT', { message: 'The body is incomplete.', cause })
 }
 
-/** Rejects invalid UTF-8 instead of storing replacement characters. @throws ApiError INVALID_FORMAT */
+/** @throws ApiError INVALID_FORMAT for invalid UTF-8, so that no replacement characters are stored */
 export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -116,9 +116,9 @@ const [QUOTE, COMMA, COLON] = [...'",:'].map((char) => char.charCodeAt(0))
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [...'[]{}'].map((char) => char.charCodeAt(0))
 
 /**
- * Limits the nesting and the number of values of JSON before it is parsed, because 8 MiB of brackets and commas would
+ * Checks the nesting and the number of values of JSON before it is parsed, because 8 MiB of brackets and commas would
  * take seconds to parse. Does not check that the JSON is well-formed.
- * @throws ApiError INVALID_FORMAT
+ * @throws ApiError INVALID_FORMAT above MAX_DEPTH or MAX_VALUES
  */
 export function requireSaneJson(json: string): void {
   let [depth, values] = [0, 0]
@@ -140,7 +140,7 @@ function invalidJson(what: string): ApiError {
   return new ApiError('INVALID_FORMAT', { message: `The body ${what}.` })
 }
 
-/** Checks that a body has an accepted type, in UTF-8 and not compressed. @throws ApiError INVALID_INPUT (415) */
+/** @throws ApiError INVALID_INPUT (415) if a body has another type, is not in UTF-8, or is compressed */
 export function requireContentType({ req }: H3Event, accepted: readonly string[]): void {
   const [type = '', ...parameters] = (req.headers.get('content-type') ?? '').split(';').map((part) => part.trim())
   if (!accepted.includes(type.toLowerCase())) {
@@ -162,7 +162,7 @@ function unsupported(message: string, headers: Record<string, string> = {}): Api
   return new ApiError('INVALID_INPUT', { status: 415, message, headers })
 }
 
-/** Returns undefined if the body is not JSON. @throws ApiError INVALID_INPUT (413) */
+/** Reads a body; undefined if it is not JSON. @throws ApiError INVALID_INPUT (413) for more than maxBytes */
 export async function readJson(event: H3Event, maxBytes: number): Promise<unknown> {
   const bytes = await readBody(event, maxBytes)
   try {

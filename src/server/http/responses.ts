@@ -4,7 +4,7 @@ import type { ListPage } from '../../storage/db/list-query.ts'
 import { corsHeaders } from './cors.ts'
 import { correlationIdOf } from './middleware/observe.ts'
 
-/** A response of a handler whose status is not the first success of its route, or that has headers. */
+/** A response of a handler that has headers, or another status than the first success of its route. */
 export class Reply<Status extends number, Body> {
   readonly status: Status
   readonly body: Body
@@ -17,7 +17,7 @@ export class Reply<Status extends number, Body> {
   }
 }
 
-/** Returns the body of a list. */
+/** Returns the body of a response with one page of a list. */
 export function toPage<Row, Item>({ rows, ...page }: ListPage<Row>, show: (row: Row) => Item): Page<Item> {
   return { items: rows.map((row) => show(row)), ...page }
 }

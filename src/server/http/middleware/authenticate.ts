@@ -20,8 +20,9 @@ export interface CallerSession {
   /** The roles in the workspace. Each request has the permissions of the roles that permit its route. */
   grants: readonly Grant[]
   /**
-   * The token that a request that changes data must contain, so that another site cannot make the browser send such a
-   * request. Null if the session is not in a cookie, because browsers add only cookies to requests of other sites.
+   * The token that a request must contain to change data. Other sites can make the browser send requests, but do not
+   * know the token. Null if the session is not in a cookie, because browsers add only cookies to requests of other
+   * sites.
    */
   csrfToken: string | null
 }
@@ -63,7 +64,7 @@ export interface CallerOptions {
   limitAddress: (event: H3Event) => void
 }
 
-/** Returns the caller of a request, and notes it for the log. @throws ApiError as `authenticate`, and RATE_LIMITED */
+/** Returns the caller of a request, and notes it for the log. @throws ApiError as `authenticate`, or RATE_LIMITED */
 export async function identifyCaller(
   event: H3Event,
   { authenticate, limitAddress }: CallerOptions,

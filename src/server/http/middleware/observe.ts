@@ -37,9 +37,9 @@ export const readingMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 const UNKNOWN = '/**'
 
 /**
- * Counts and logs responses. Responses to requests that can change data are logged at info. Reads and rejections are
- * logged at debug, because the security log has rejections. A log line contains the route, without the path, query, and
- * body, because these contain IDs and link tokens.
+ * Counts and logs responses. Responses to requests that can change data are logged at info. Reads are logged at debug,
+ * as are rejections, because the security log contains them. A log line contains the route, without the path, query,
+ * and body, because these contain IDs and link tokens.
  */
 export function createObserve(
   { metrics, log }: Pick<Services, 'metrics' | 'log'>,

@@ -31,8 +31,8 @@ export function newSessionToken(): string {
 }
 
 /**
- * Extends an authentication by the sessions of people. A request with a token never uses a session.
- * @param issuer the provider, since sessions of a previous provider no longer count
+ * Extends an authentication by the sessions of people. A request with a token never uses the session of a cookie.
+ * @param issuer the current provider; sessions of a previous provider are rejected
  */
 export function withSessions(
   authenticate: Authenticate,
@@ -91,8 +91,8 @@ function csrfTokenOf(secret: string): string {
 }
 
 /**
- * Requires the CSRF token of a session in a cookie for a request that can change something.
- * @throws ApiError CSRF_TOKEN_INVALID
+ * Checks the CSRF token of a request that can change data, if its session is in a cookie.
+ * @throws ApiError CSRF_TOKEN_INVALID if the token is missing or wrong
  */
 export function requireCsrfToken({ session }: Caller, { method, headers }: { method: string; headers: Headers }): void {
   if (!session?.csrfToken || readingMethods.has(method)) return
