@@ -135,8 +135,8 @@ export function createApp(options: AppOptions): H3 {
   app.post(joinPath, (event) => submitJoin(event, joinServices))
   mountPublic(app, { services: publicServices, readiness, limitFiles, hasSignIn: people !== undefined })
   requireFree(app, applePrefixes)
-  // Phones send requests in bursts, so only their rejected requests count against the address, in addition to the limit
-  // of all wallets.
+  // Phones send requests in bursts, so only their rejected requests count against the limit `address`. All of their
+  // requests count against the limit `wallets`.
   const phoneLimits = {
     rejected: limitAddress,
     removals: counted(limits.removals, () => rateLimited.inc({ limit: 'removal' })),

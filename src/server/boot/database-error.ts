@@ -22,7 +22,7 @@ interface Trouble {
   isQuoted?: boolean
 }
 
-/** Runs work, and describes known errors of the database without the SQL statement. @throws DatabaseError */
+/** Runs work. @throws DatabaseError for a known error of the database, without the SQL statement in the message */
 export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -65,7 +65,7 @@ const unknownCa = {
   fix: 'give the certificate of that CA in the address, as ?sslmode=verify-full&sslrootcert=FILE',
 }
 
-/** The error if the server lacks TLS: the driver reports only a closed connection. */
+/** The error if the server lacks TLS, which the driver reports only as a closed connection. */
 const closedWithTls = {
   why: 'the connection was closed',
   isQuoted: true,

@@ -39,7 +39,7 @@ export function respondWithError(
   return response
 }
 
-/** Whether a person opens a hosted link or a join page in a browser, so that the response is a page instead of JSON. */
+/** Whether a request opens a hosted link or a join page, so that its errors are pages unless the client wants JSON. */
 function isOpenedLink({ req, url }: H3Event): boolean {
   if (url.pathname.startsWith('/join/')) return true
   return ['GET', 'HEAD'].includes(req.method) && url.pathname.startsWith('/l/')

@@ -26,7 +26,7 @@ import type { ServerIdentities } from './wallets.ts'
 /** The connections to Apple and Google, or to their emulators. */
 export interface Providers {
   push?: ApplePush
-  /** The push client, set if its certificate is not from the sandbox, so that it can be renewed. */
+  /** The push client; set only outside the sandbox, where its certificate can be renewed. */
   renewable?: RenewablePush
   google?: Omit<Sides['google'], 'wallet'>
   /** The connections of identities that are stored in the database. */
@@ -47,8 +47,8 @@ export interface ProvidersOptions {
 }
 
 /**
- * Opens the connections. Among the processes that share a sandbox folder, one process emulates each platform. A worker
- * emulates none, because Google's emulator could not call the worker.
+ * Opens the connections. Each emulator runs in one of the processes that share a sandbox folder. A worker runs none,
+ * because Google's emulator could not call the worker.
  */
 export async function startProviders(options: ProvidersOptions): Promise<Providers> {
   const { identities, config, clock, log, onCall } = options

@@ -73,7 +73,7 @@ export interface ServeOptions {
   makesFirstToken?: boolean
 }
 
-/** Migrates the database, checks the credentials, and serves. @throws SetupError with its fix */
+/** Migrates the database, checks the credentials, and serves. @throws SetupError if the server cannot start */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { config, log, clock = () => new Date(), version = 'unknown', makesFirstToken = true } = options
   await assertSound(config.databaseUrl)
@@ -270,10 +270,7 @@ class SettingsError extends SetupError {
   override readonly name = 'SettingsError'
 }
 
-/**
- * Requires https in production, because phones use the public URL of a pass as long as they hold the pass.
- * @throws SettingsError
- */
+/** @throws SettingsError in production without https, because phones use the public URL as long as they hold a pass */
 function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   if (!isProduction || publicUrl?.startsWith('https://')) return
   const given = publicUrl === undefined ? 'none is given' : `${publicUrl} is not`
@@ -284,7 +281,7 @@ function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   )
 }
 
-/** Loads the client of the provider only if people can sign in. @throws SettingsError */
+/** Imports the client on demand. @throws SettingsError if the public URL is neither https nor loopback */
 async function openPeople(config: OidcConfig, options: Omit<PeopleOptions, 'config'>): Promise<People> {
   const { protocol, hostname } = new URL(options.publicUrl)
   if (protocol !== 'https:' && !isLoopback(hostname)) {
@@ -303,7 +300,7 @@ const PASS_TYPE = 'apple-pass-type'
 /**
  * Requires the pass type that the database stores. The type can change only while no phone holds a pass. A phone
  * identifies a pass by its type, so passes of the previous type would never be updated again.
- * @throws CredentialError
+ * @throws CredentialError if the type differs
  */
 async function requireSamePassType({ apple }: ServerIdentities, store: Store): Promise<void> {
   if (!apple) return

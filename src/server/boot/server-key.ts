@@ -17,9 +17,8 @@ const FINGERPRINT = 'server-key-fingerprint'
 
 /**
  * Returns the configured key. If none is configured, returns the key in the file next to the SQLite database, which the
- * first start creates. The database stores the fingerprint of its key. A server with another key does not start,
- * because it would break links and secrets.
- * @throws ServerKeyError
+ * first start creates. The database stores the fingerprint of its key.
+ * @throws ServerKeyError if no key has this fingerprint, because another key would break links and secrets
  */
 export async function loadServerKeys(config: Config, store: Store): Promise<ServerKeys> {
   const current = parseServerKey((await findServerKey(config)) ?? (await createKeyFile(config)))
@@ -32,7 +31,7 @@ export async function loadServerKeys(config: Config, store: Store): Promise<Serv
   return keys
 }
 
-/** Whether the key next to a SQLite database is the one that its data was created with. */
+/** The result of comparing the key next to a SQLite database with its data; `unused` if no server has used the data. */
 export type KeyState = 'matches' | 'missing' | 'differs' | 'unused'
 
 /** Compares the key next to a database with the fingerprint in `draft`, the file that will replace the database. */
@@ -51,7 +50,7 @@ export async function keyStateOf(draft: string, database: string): Promise<KeySt
 
 /**
  * Returns the configured key or the key in the file; undefined if the first start creates it.
- * @throws ServerKeyError
+ * @throws ServerKeyError for PostgreSQL without a configured key
  */
 export async function findServerKey(config: Config): Promise<string | undefined> {
   if (config.serverKey !== undefined) return config.serverKey
@@ -69,7 +68,7 @@ export function findFingerprint(store: Store): Promise<string | undefined> {
   return store.settings.find(FINGERPRINT)
 }
 
-/** Checks that one of the keys belongs to a database. @param known the fingerprint of its key @throws ServerKeyError */
+/** @param known the fingerprint of the key of the database @throws ServerKeyError if none of the keys has it */
 export function assertKeyOf(known: string, { current, previous }: ServerKeys): void {
   if ([current, ...previous].some((key) => fingerprint(key) === known)) return
   throw new ServerKeyError(

@@ -10,7 +10,7 @@ export type ServerIdentities = Partial<{ [P in Platform]: Awaited<ReturnType<(ty
   sandboxed: Platform[]
 }
 
-/** Reads or creates the credentials of the configured platforms and checks them. @throws CredentialError */
+/** Reads or creates the credentials of the configured platforms. @throws CredentialError if one is not valid */
 export async function loadIdentities(config: Config, at: Date): Promise<ServerIdentities> {
   const sandboxed = sandboxedPlatforms(config)
   const identities = await Promise.all(
