@@ -19,7 +19,7 @@ interface Code {
 
 /**
  * Reads the parameters of a sign-in of the command line; undefined if there are none.
- * @throws ApiError VALIDATION_ERROR
+ * @throws ApiError VALIDATION_ERROR if a parameter is malformed
  */
 export function readCommandLine(query: URLSearchParams): CommandLine | undefined {
   const port = query.get('port')
@@ -31,7 +31,7 @@ export function readCommandLine(query: URLSearchParams): CommandLine | undefined
   throw validationError([{ path: ['port'], message: 'Is not a sign-in of the command line' }])
 }
 
-/** Returns the address of the command line, on the machine of the browser, with a code for the token of the session. */
+/** Returns the address of the command line on the machine of the browser, with a code for the token of the session. */
 export function commandLineUrl(
   { port, state, challenge }: CommandLine,
   token: string,
@@ -43,7 +43,7 @@ export function commandLineUrl(
   return `http://127.0.0.1:${port}/?${new URLSearchParams({ code: sealed, state })}`
 }
 
-/** Returns the token of a session for its code and the secret of the challenge. @throws ApiError VALIDATION_ERROR */
+/** Returns the token of a session. @throws ApiError VALIDATION_ERROR for an expired code or a wrong verifier */
 export function exchangeCode(body: string, { current, previous }: ServerKeys, at: Date): string {
   const { code, verifier } = (parseJson(body) ?? {}) as { code?: unknown; verifier?: unknown }
   const opened = typeof code === 'string' ? open<Code>(code, SEAL_ROW, [current, ...previous]) : undefined
@@ -64,8 +64,8 @@ export function sealDevice(handle: DeviceHandle, { current }: ServerKeys): strin
 }
 
 /**
- * Returns the sign-in that the command line sends back. @throws ApiError VALIDATION_ERROR if this server did not seal
- * it
+ * Returns the sign-in that the command line sends back.
+ * @throws ApiError VALIDATION_ERROR if this server did not seal it
  */
 export function openDevice(body: string, { current, previous }: ServerKeys): DeviceHandle {
   const { handle } = (parseJson(body) ?? {}) as { handle?: unknown }

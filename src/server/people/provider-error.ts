@@ -17,7 +17,7 @@ export class ProviderError extends Error {
   }
 }
 
-/** Runs work with the provider. @throws ProviderError */
+/** Runs work with the provider. @throws ProviderError for every error */
 export async function onProvider<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

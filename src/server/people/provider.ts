@@ -63,7 +63,7 @@ type Tokens = Pick<Awaited<ReturnType<typeof authorizationCodeGrant>>, 'access_t
 
 export type Provider = ReturnType<typeof createProvider>
 
-/** The difference between the clocks of this server and the provider that tokens tolerate, in seconds. */
+/** The tolerated difference between the clocks of this server and the provider, in seconds. */
 export const CLOCK_TOLERANCE_SECONDS = 60
 
 /** The time for which the endpoints of the provider are cached. Keys are read for each sign-in. */
@@ -156,10 +156,10 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
   }
 
   return {
-    /** Returns the endpoints and capabilities of the provider. @throws ProviderError */
+    /** Returns the endpoints and capabilities of the provider. @throws ProviderError if it does not respond */
     metadata: () => onProvider(findServer),
 
-    /** Returns the address at which a person signs in. @throws ProviderError */
+    /** Returns the address at which a person signs in. @throws ProviderError if the provider does not respond */
     signInUrl: ({ state, nonce, codeVerifier }: SignInChecks) =>
       onProvider(async () =>
         buildAuthorizationUrl(clientOf(await findServer()), {
@@ -177,7 +177,7 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
      * Exchanges the code of a redirect for the claims of the person. Verifies state, nonce, signature, issuer,
      * audience, and expiry.
      * @param search the query of the redirect
-     * @throws ProviderError
+     * @throws ProviderError if the provider does not respond, or a check fails
      */
     exchange: (search: string, { state, nonce, codeVerifier }: SignInChecks) =>
       onProvider(async (): Promise<ProviderClaims> => {
@@ -218,7 +218,7 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
     /**
      * Returns the claims of a person who signed in on another device. Until then, returns whether the next poll must
      * wait longer.
-     * @throws ProviderError
+     * @throws ProviderError if the provider does not respond, or the sign-in failed
      */
     pollDevice: (deviceCode: string) =>
       onProvider(async (): Promise<ProviderClaims | { mustSlowDown: boolean }> => {
@@ -236,7 +236,7 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
         }
       }),
 
-    /** Verifies the token of a back-channel logout. @throws ProviderError */
+    /** Returns the claims of a back-channel logout token. @throws ProviderError if the token is not valid */
     verifyLogout: (token: string) =>
       onProvider(async (): Promise<LogoutClaims> => {
         const { issuer, jwks_uri: uri, id_token_signing_alg_values_supported: supported } = await findServer()
@@ -277,9 +277,7 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
   }
 }
 
-/**
- * Creates a value that is cached for an hour. Concurrent calls share a request, and a failure is not retried at once.
- */
+/** Caches a value for METADATA_MS, and a failure for FAILURE_MS. Concurrent calls share a request. */
 function cached<T>(make: () => Promise<T>): () => Promise<T> {
   let current: { value: Promise<T>; until: number } | undefined
   return () => {
@@ -294,7 +292,7 @@ function cached<T>(make: () => Promise<T>): () => Promise<T> {
   }
 }
 
-/** Returns a claim by its name, or by a path with dots, as `realm_access.roles` of Keycloak. */
+/** Returns a claim by its name, or by a path with dots, such as `realm_access.roles` of Keycloak. */
 function claimAt(claims: object, name: string): unknown {
   const own = (object: unknown, key: string) =>
     typeof object === 'object' && object !== null && Object.hasOwn(object, key)

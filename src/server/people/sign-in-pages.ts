@@ -5,7 +5,7 @@ import type { PageLanguage } from '../pages/words.ts'
 
 export type SignInProblem = Exclude<keyof PageWords['signIn'], 'title' | 'choose' | 'again'>
 
-/** The page of a failed sign-in, with a link to try again. */
+/** Returns the page of a failed sign-in, with a link to try again. */
 export function signInProblemPage(problem: SignInProblem, language: PageLanguage, email = ''): Page {
   const { signIn } = language.words
   const what = fillHtml(signIn[problem], { email: `<bdi>${escapeHtml(email)}</bdi>` })
@@ -13,7 +13,7 @@ export function signInProblemPage(problem: SignInProblem, language: PageLanguage
 }
 
 /**
- * The page on which a person with roles in several workspaces selects one.
+ * Returns the page on which a person with roles in several workspaces selects one.
  * @param query the parameters that begin the same sign-in
  */
 export function workspacesPage(names: readonly string[], query: Record<string, string>, language: PageLanguage): Page {

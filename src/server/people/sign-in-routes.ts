@@ -200,7 +200,7 @@ const deviceErrors: Record<string, string> = {
   expired_token: 'The code has expired.',
 }
 
-/** Runs work with the provider, whose errors become errors of the API. */
+/** Runs work with the provider, and converts a ProviderError to an ApiError. */
 async function onSignIn<T>(event: H3Event, { services }: PeopleOptions, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
