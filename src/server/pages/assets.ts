@@ -69,7 +69,7 @@ function iconFile(base64: string): Buffer {
   return Buffer.concat([header, png])
 }
 
-/** The logo of the class that doctor writes. Every server has it, because Google fetches it from the public URL. */
+/** The logo of the class that doctor writes. All servers have it, as the platform fetches it from the public URL. */
 export const trialLogo = asset('logo.png', 'image/png', plainPng(660, 660, '#3b4cc0'))
 
 /** Copies the address in the hint for in-app browsers. Without the script, visitors can select the address. */
