@@ -2,7 +2,7 @@ const { Worker, isMainThread, parentPort, workerData } = require('node:worker_th
 
 /**
  * The part of the API of the sqlite3 package that the program uses, on better-sqlite3. Each connection has a thread,
- * which keeps its statements prepared. For comparison only, because it cannot interrupt statements.
+ * which keeps its statements prepared. For comparison only, because better-sqlite3 cannot interrupt statements.
  */
 class Database {
   constructor(file, _mode, done) {

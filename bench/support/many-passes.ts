@@ -13,7 +13,7 @@ export function passId(n: number): string {
   return timedId(START, n)
 }
 
-/** Returns the ID of the n-th of rows that were created a millisecond apart. */
+/** Returns the ID of row n, if rows are created a millisecond apart from `start`. */
 export function timedId(start: number, n: number): string {
   const time = (start + n).toString(16).padStart(12, '0')
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${n.toString(16).padStart(12, '0')}`

@@ -80,7 +80,7 @@ const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 /** The parts of a value that can differ between scans: IDs, digests, and contexts, including the end of the context. */
 const OWN = new RegExp(`${UUID.source}|[0-9a-f]{64}|bench <\\d+>`, 'g')
 
-/** Returns the same statements with the values of other passes. Call it before the measurement. */
+/** Returns the same statements with the values of other passes. Call this function before the measurement. */
 export function prepareReplay({ subjects, statements, madeIds }: CapturedScans, others: Subject[]): Statement[] {
   const at = new Date()
   const pairs = subjects.flatMap((subject, n): [string, string][] => [

@@ -87,7 +87,7 @@ export function useApi(dialect: TestDialect, options: ApiOptions = {}): Api {
   return api
 }
 
-/** Starts Google's emulator, in which classes and objects are created before a save link responds. */
+/** Starts Google's emulator. The server creates classes and objects there before it responds with a save link. */
 async function startGoogle({ google: identity }: TestIdentities, faults: Faults) {
   const { clientEmail, issuerId } = identity
   const stand = await startSandboxGoogle({
@@ -291,7 +291,7 @@ export class TestWorkspace {
   }
 }
 
-/** Returns the path and query of a call. A name in the path without a parameter gets the value of `id`. */
+/** Returns the path and query of a call. A placeholder of the path without a parameter gets the value of `id`. */
 export function targetOf(route: Route, { params = {}, query = {} }: { params?: object; query?: object }): string {
   const values = params as Record<string, string>
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>

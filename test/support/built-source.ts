@@ -6,8 +6,8 @@ const root = join(import.meta.dirname, '../..')
 const sources = join(root, 'src') + sep
 
 /**
- * Loads the module of `dist` for each import of a module of `src`, because to transform the source costs about 20 s of CPU per
- * run. The modules of the door and the desk, which are built as bundles, are still transformed.
+ * Loads the module of `dist` for each import of a module of `src`, because transforming the source takes about 20 s of
+ * CPU per run. The modules of the door and the desk, which are built as bundles, are still transformed.
  */
 export const builtSource: Plugin = {
   name: 'built-source',

@@ -17,7 +17,7 @@ export const dialects: readonly TestDialect[] = isSqliteOnly ? ['sqlite'] : ['sq
 /** The databases for tests whose SQL other tests run on both databases: one database, or both in the long form. */
 export const oneDialect: readonly TestDialect[] = isLong ? dialects : ['sqlite']
 
-/** Receives the work to do when a resource is no longer needed. Default: at the end of the test. */
+/** Receives the work to do when a resource is no longer needed. By default, the work is done at the end of the test. */
 export type CleanUp = (work: () => void | Promise<void>) => void
 
 /**

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, vi } from 'vitest'
 import type { Database } from '../../src/storage/db/database.ts'
 
-/** Counts only pauses, so that a busy machine or a blocked process does not shorten the wait. */
+/** The maximum sum of pauses. Checks do not count, so that a busy machine or a blocked process gets more time. */
 const PATIENCE_MS = 120_000
 
 /**
@@ -28,8 +28,8 @@ export async function eventually<T>(expectation: () => T | Promise<T>, { interva
 const BEAT_MS = 50
 
 /**
- * Like `eventually`, with a limit in milliseconds. It counts ticks of this process, which are late on a busy machine, so that
- * the limit is extended accordingly.
+ * Like `eventually`, with a limit in milliseconds. Measures time in ticks of this process. On a busy machine, ticks are
+ * late, which extends the limit accordingly.
  */
 export async function within<T>(milliseconds: number, expectation: () => T | Promise<T>): Promise<T> {
   let beats = 0

@@ -151,7 +151,7 @@ function newKey(kid: string): Record<string, unknown> {
   return { ...privateKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256' }
 }
 
-/** Creates a browser with cookies, which follows redirects until the address of one is wanted. */
+/** Creates a browser with cookies, which follows redirects until one leads to an address that `isWanted` accepts. */
 function createBrowser(isWanted: (url: URL) => boolean) {
   const cookies = new Map<string, string>()
   return async function open(start: URL, form?: Record<string, string>) {

@@ -12,12 +12,12 @@ const program = '/usr/sbin/pgbouncer'
 /** Whether the Debian package is missing. Tests that need it are skipped then; CI installs it. */
 export const lacksPgbouncer = !existsSync(program)
 
-/** Fewer server connections than a passes server opens, so that it has to share them. */
+/** The number of server connections: fewer than a passes server opens, so that the server must share them. */
 const POOL_SIZE = 8
 
 /**
- * Starts PgBouncer in front of a database server until the end of the test. Resolves to the address of the database
- * through it.
+ * Starts PgBouncer in front of a database server until the end of the test. Resolves to an address of the database that
+ * leads through PgBouncer.
  */
 export async function startPgbouncer(databaseUrl: string, poolMode: string, poolSize = POOL_SIZE): Promise<string> {
   const { hostname, port, username, password } = new URL(databaseUrl)

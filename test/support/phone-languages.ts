@@ -18,7 +18,7 @@ function unquote(text: string): string {
   return text.replaceAll(/\\(.)/g, (_, char: string) => escapes[char] ?? char)
 }
 
-/** Returns pass.json as an iPhone shows it, with each text in the language of the phone. */
+/** Returns a function that translates a text of pass.json as an iPhone in the given language does. */
 export function openedIn(language: string, archive: Uint8Array): (text: string) => string {
   const strings = unzipSync(archive)[`${language}.lproj/pass.strings`]
   const texts = strings ? readStrings(strings) : new Map<string, string>()

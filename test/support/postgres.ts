@@ -24,7 +24,7 @@ declare module 'vitest' {
   }
 }
 
-/** Data does not have to survive a crash of the machine. Tests that kill the database use a separate server. */
+/** Fast settings without durability. Tests that kill the database use a separate server. */
 const forgetful = ['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0', 'autovacuum=off']
 
 /** Starts one PostgreSQL for the whole run, unless PASSES_TEST_POSTGRES_URL names another server, or none is wanted. */

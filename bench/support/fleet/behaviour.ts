@@ -39,10 +39,7 @@ export type Mix = ReadonlyMap<Behaviour, number>
 /** The maximum share, which keeps sums finite and precise. */
 const MOST = 1e9
 
-/**
- * Parses a mix: awake=90,asleep=5,deaf=5.
- * @throws Error
- */
+/** Parses a mix, such as `awake=90,asleep=5,deaf=5`. @throws Error if the text is not a mix */
 export function parseMix(text: string): Mix {
   const mix = new Map<Behaviour, number>()
   for (const part of text.split(',')) {

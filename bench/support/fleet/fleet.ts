@@ -83,7 +83,7 @@ export interface Fleet {
   close(): Promise<void>
 }
 
-/** The delay before a phone retries a failed query, in milliseconds; jitter adds up to as much. */
+/** The minimum delay before a phone retries a failed query, in milliseconds. The maximum is twice as long. */
 const RETRY_MS = 1_000
 
 /** Creates a fleet without phones; see `Fleet`. */
@@ -229,7 +229,7 @@ export function createFleet(options: FleetOptions): Fleet {
     pass.revision = revisionIn(content)
   }
 
-  /** Opens a package and counts it. @throws CliError PASS_REFUSED */
+  /** Opens a package and counts it. @throws CliError PASS_REFUSED if a phone would reject the package */
   function open(archive: Buffer): PassJson {
     counts.packages += 1
     try {
