@@ -16,17 +16,17 @@ export interface Message {
   job: Job
   notification: StoredNotification
   pass: StoredPass
-  /** The object of the pass at Google, if the message is sent to its class; null for a message to a single pass. */
+  /** The object of the pass at Google if the message is sent to its class; null if it is sent to the pass itself. */
   place: SentObject | null
 }
 
-/** The result of a message. If it has no change of the notification, the message is retried. */
+/** The result of a message. Without a `change` of the notification, the message is retried. */
 export interface Outcome {
   change?: NotificationChange
   error?: unknown
 }
 
-/** Messages of one broadcast to passes of one class and identity. They are sent as one message to the class. */
+/** The messages of a broadcast to passes of the same class and identity. One message to the class replaces them. */
 interface ClassGroup {
   broadcastId: string
   place: SentObject
@@ -63,8 +63,8 @@ interface ClassSending extends Outcome {
 const SENDING_MS = 60_000
 
 /**
- * Sends the message of a broadcast to a class once. The first job sends the message, under an ID that is the same in
- * every attempt, and the outcome applies to all passes of the class.
+ * Sends the message of a broadcast to a class once. The first job sends it, under an ID that is the same in every
+ * attempt. The outcome applies to all passes of the class.
  */
 export async function sendToClass(
   workspaceId: string,

@@ -76,9 +76,7 @@ async function messageOf(
   })
 }
 
-/**
- * Jobs whose messages were attempted. If a batch fails, the worker runs its jobs again, without counting an attempt.
- */
+/** Jobs whose messages this process attempted. `job.attempts` does not count a second run after a failed batch. */
 const tried = new WeakSet<Job>()
 
 async function send(message: Message, services: GoogleServices, slot: Slot | undefined): Promise<Outcome> {
@@ -123,8 +121,8 @@ function notAnswered(): GoogleApiError {
 }
 
 /**
- * Returns the outcome of a call. If the cap of a pass is reached, the platform responded, so this is not a failure of
- * the identity.
+ * Returns the outcome of a call for the breaker. A response that the cap of a pass is reached is not a failure of the
+ * identity, because the platform responded.
  */
 function outcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
   return 'error' in result && isCap(result.error) ? 'answered' : googleOutcomeOf(result)
@@ -134,7 +132,7 @@ function codeOf(error: unknown): ErrorCode {
   return isCap(error) ? 'PASS_NOTIFICATION_RATE_LIMITED' : 'GOOGLE_API_FAILED'
 }
 
-/** Google's reasons for too many requests in total. Any other reason means too many messages on one pass. */
+/** Google's reasons for too many requests in total. With another reason, a pass has too many messages. */
 const paceReasons = new Set(['rateLimitExceeded', 'userRateLimitExceeded'])
 
 /** Whether Google's cap of notifications of a pass is reached, regardless of the status of the response. */

@@ -41,14 +41,14 @@ export async function failNotification(tx: Repositories, job: DiscardedJob, mess
   const { startedAt } = notification
   const change: NotificationChange = startedAt === null ? { started_at: at.getTime() } : {}
   for (const platform of platforms) {
-    // This job fails only for Apple once delivery has begun, because each other platform then has its own job.
+    // Once delivery has begun, this job fails only for Apple, because each other platform then has a separate job.
     const isLeft = platform === 'apple' || startedAt === null
     if (isLeft && isPending(notification[platform].status)) Object.assign(change, failed(platform, message))
   }
   await tx.notifications.update(job.workspaceId, new Map([[job.subject, change]]), at)
 }
 
-/** Sends at most one notification per pass, because a pass shows one text at a time. Returns the other jobs. */
+/** Sends at most one notification per pass, because a pass shows one text at a time. Returns the jobs of the others. */
 async function sendSome(jobs: Job[], services: SendServices, slot: Slot | undefined): Promise<Job[]> {
   const { store, clock } = services
   const { workspaceId } = jobs[0]!
@@ -67,7 +67,7 @@ async function push(
 ): Promise<void> {
   const { store } = services
   const passIds = sendings.map(({ notification }) => notification.passId)
-  // Bump the update tag before the push, so that a phone that asks immediately receives the change.
+  // Bump the update tag before the push, so that a phone that requests changes immediately receives this one.
   await store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds))
   const held = services.push ? await store.registrations.list(workspaceId, passIds) : []
   const passes = new Map((await store.passes.listByIds(workspaceId, passIds)).map((pass) => [pass.id, pass]))
@@ -147,7 +147,7 @@ async function settle(
   }
   await tx.notifications.update(workspaceId, changes, at)
   await tx.jobs.complete(sendings.flatMap(({ job }) => (changes.has(job.subject) ? [job] : [])))
-  // Queue updates of the passes, so that phones that were not reached are pushed again.
+  // Queue updates of these passes, so that their other phones, which this push did not reach, are pushed again.
   const updates = stragglers.map(({ kind, subject, correlationId }) => ({
     workspaceId,
     subject,
@@ -167,8 +167,8 @@ interface Sending {
 
 /**
  * Begins the delivery of at most one notification per pass: decides which platforms receive it, counts it toward the
- * cap, writes its text to the back field, and inserts a job per messaged platform. A notification with nothing to push
- * is complete. Passes are locked, so that no cancellation and no other notification happens at the same time.
+ * cap, writes its text to the back field, and inserts a job per messaged platform. Completes jobs with nothing to push.
+ * Locks the passes, so that no cancellation or other notification happens at the same time.
  */
 async function startSending(
   tx: Repositories,
@@ -253,8 +253,8 @@ async function placesOf(
 }
 
 /**
- * Whether the cap excludes a notification of a broadcast. If several undecided notifications compete, the first one
- * that starts is sent. Single notifications were counted toward the cap when they were created.
+ * Whether the cap excludes a notification of a broadcast. If several notifications compete, the one that starts first
+ * is sent. Single notifications were counted toward the cap when they were created.
  */
 function exceedsPassCap({ id, broadcastId, cappedAt }: StoredNotification, places: Place[]): boolean {
   if (broadcastId === null) return false
@@ -264,7 +264,7 @@ function exceedsPassCap({ id, broadcastId, cappedAt }: StoredNotification, place
 
 /**
  * Stores the texts in passes, because Apple Wallet can only show them there. On platforms that deliver messages, the
- * content of the pass stays the same, so such a platform is updated only if another change is pending.
+ * content of the pass does not change, so it is updated there only if another change is pending.
  */
 async function showOnApple(
   tx: Repositories,

@@ -9,9 +9,9 @@ export interface DatabaseWatch {
   probe(): Promise<void>
   /** Whether a row can be written and committed. Always true for a frozen server. */
   isWritable(): boolean
-  /** The number of seconds by which this server's clock is ahead of PostgreSQL's; undefined for SQLite. */
+  /** The seconds by which this server's clock is ahead of PostgreSQL's; undefined for SQLite. */
   clockSkewSeconds(): number | undefined
-  /** Whether the clocks differ by more than `MAX_SKEW_SECONDS`: then this server runs no jobs and signs no webhooks. */
+  /** Whether the clocks differ by more than `MAX_SKEW_SECONDS`. This server then runs no jobs and signs no webhooks. */
   isClockOff(): boolean
   stop(): Promise<void>
 }
@@ -59,7 +59,7 @@ export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise
       () => undefined,
       (error: unknown) => error,
     )
-    // Ignore a busy database, which rejected this write but accepts others.
+    // Ignore this error if the database is busy: it rejected this write, but accepts others.
     if (findUnavailability(failure) === 'busy') return
     if (isWritable && failure) log.error({ err: failure }, 'the database rejects writes')
     if (!isWritable && !failure) log.warn('the database accepts writes again')

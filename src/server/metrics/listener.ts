@@ -89,7 +89,7 @@ async function startMetricsListener({ host, port, registry, log }: MetricsListen
   }
 }
 
-/** The time for which scrapes share one read of the database. */
+/** The time for which all scrapes share one read of the database. */
 const CACHE_MS = 5_000
 
 export interface GaugesOptions extends Pick<StartMetricsOptions, 'certificates' | 'isDamaged' | 'watch'> {
