@@ -13,14 +13,14 @@ import type { Wallets } from '../../wallets/wallets.ts'
 import type { VersionContent } from '../wallet-sync/definitions.ts'
 import { compileVersion } from './compile-version.ts'
 
-/** The version of the updated pass, and the version before the update. */
+/** The template version of a pass after an update (`version`) and before it (`before`). */
 interface Versions {
   version: VersionContent
   before: VersionContent
 }
 
 /**
- * Returns the content of a pass after an update, without its class (`followClasses`).
+ * Returns the content of a pass after an update, except its class, which `followClasses` assigns.
  * @throws ApiError SYSTEM_VARIABLE_READONLY, VALIDATION_ERROR
  */
 export function planChange(
@@ -51,8 +51,8 @@ export function planChange(
 }
 
 /**
- * Returns the group of the updated pass: the group in the request, else the group that the template computes. A pass
- * that an earlier request put into another group stays in that group.
+ * Returns the group of the updated pass: the group in the request, or else the group that the template computes.
+ * Without a group in the request, a pass that an earlier request put into another group stays in that group.
  */
 function groupAfter(
   pass: StoredPass,
@@ -67,7 +67,7 @@ function groupAfter(
   return key === null ? null : groupOf(workspaceId, projectId, key)
 }
 
-/** Whether the update changes the pass. Numbers such as -0 are compared as JSON stores them. */
+/** Whether the update changes the pass. Compares numbers such as -0 in the form in which JSON stores them. */
 export function isChange(
   pass: StoredPass,
   { label, variables, templateVersionId, scanCode, group }: PassChange,

@@ -73,10 +73,9 @@ export interface ClassChange {
 }
 
 /**
- * Assigns distinct updated passes of a workspace to their classes, and returns the classes. If the update
- * changes a value that the passes of a class share, the value changes for all of them. Other values of the class stay,
- * even if the pass has different ones. If a pass keeps its key in another version, the new class gets the values of the
- * old one.
+ * Assigns distinct updated passes of a workspace to their classes, and returns the classes. If the update changes a
+ * value that the passes of a class share, the value changes for all of them. The other values of the class stay, even
+ * if the pass has different ones. If a pass keeps its class key in another version, the new class gets the old values.
  */
 export async function followClasses(
   tx: Repositories,
@@ -130,7 +129,7 @@ export async function followClasses(
   return classes
 }
 
-/** Deletes the classes whose last pass has left. `followClasses` has locked these classes. */
+/** Deletes the classes that their last pass has left. `followClasses` has locked these classes. */
 export async function deleteLeftClasses(
   tx: Repositories,
   workspaceId: string,
@@ -143,7 +142,7 @@ export async function deleteLeftClasses(
   if (left.length > 0) await tx.googleClasses.deleteUnused(workspaceId, [...new Set(left)])
 }
 
-/** Returns the claim that the definition makes for a pass before and after the update. */
+/** Returns the class keys and values before and after the update; undefined if the version has no class key. */
 function claimsOf({
   pass,
   version,
@@ -156,7 +155,7 @@ function claimsOf({
   return after && { after, before: claimOf(buildScope(definition, pass, pass.expiresAt))! }
 }
 
-/** Clears the values of a class if all of its passes are erased. */
+/** Clears the values of a class if all of its passes are erased, because they can be personal data. */
 export async function forgetClass(
   tx: Repositories,
   { workspaceId, googleClassId }: StoredPass,

@@ -28,10 +28,10 @@ type PlannedChange = Extract<Plan, { change: unknown }>
 
 interface Prepared {
   version: VersionContent
-  /** The number of all passes, if they were not counted before. */
+  /** The number of passes to upgrade. Set only by the first chunk, which counts them. */
   matched?: number
   plans: Plan[]
-  /** The position of the upgrade after these passes. If null, the position is the ID of the last of these passes. */
+  /** The position of the upgrade after these passes. If null, it is the ID of the last of these passes. */
   upTo: string | null
   /** Whether these are the last passes. */
   isLast: boolean
@@ -67,8 +67,8 @@ async function prepareChunk(
     return { version, matched, plans: [], upTo: null, isLast: false }
   }
   const processed = upgrade.upgraded + upgrade.unchanged + upgrade.failed
-  // Allow one pass more than the range has, because `listNext` treats a range as cut if it finds as many passes as the
-  // limit.
+  // Allow one pass more than the range has: if `listNext` finds as many passes as the limit, it assumes that there are
+  // more.
   const limit = Math.min(rows + 1, (upgrade.passLimit ?? Infinity) - processed)
   const { passes, ...next } = await store.upgrades.listNext(workspaceId, upgrade, { rows, limit, at: services.clock() })
   const plans: Plan[] = []
@@ -145,7 +145,7 @@ async function lockUnchanged(tx: Repositories, workspaceId: string, plans: Plan[
   return changed < 0 ? plans : plans.slice(0, changed)
 }
 
-/** Separates changes and failures. Locks the images of the changes; a change with a missing image is a failure. */
+/** Separates changes and failures. Locks the images of the changes. A change with a missing image becomes a failure. */
 async function sortPlans(tx: Repositories, workspaceId: string, plans: Plan[]) {
   const planned = plans.filter((plan): plan is PlannedChange => 'change' in plan)
   const requireKnown = await openImages(

@@ -51,7 +51,7 @@ export const apple: Delivery = {
   end: (tx, pass, _card, at) => tx.formerPasses.insert(pass, at),
 }
 
-/** If the packages are too large for one file, redirects to the page with smaller bundles of `?each=` passes. */
+/** Responds with a bundle. If it does not fit into a file, redirects to the page with bundles of `?each=` passes. */
 async function openBundle(
   passes: StoredPass[],
   { event, pageUrl, limitAddress }: GroupVisit,

@@ -16,7 +16,7 @@ import { type Issuing, renderOr } from '../wallet-sync/issuing.ts'
 export interface Delivery {
   /**
    * Adds the routes that phones and the platform call.
-   * @param prefixes further paths, which passes of other providers name
+   * @param prefixes further paths, which passes of other providers contain
    */
   mount?(app: H3, services: Services, limits: PhoneLimits, prefixes: readonly string[]): void
   /**
@@ -25,17 +25,17 @@ export interface Delivery {
    */
   open(pass: StoredPass, request: Request, services: Services, at: Date): Promise<Response | HTTPResponse>
   /**
-   * The method with which the page of a group adds several passes at once. If omitted, visitors can add each pass only
-   * on its own page.
+   * The method with which the page of a group adds several passes at once. If omitted, visitors can add a pass only on
+   * its own page.
    */
   together?: Together
   /** Job `update-*`: sends the current version of passes to the wallets that hold them. */
   update: JobHandler
   /** Job `expire-*`: ends the passes of former holders in their wallets. */
   expire: JobHandler
-  /** Job `message-*`: sends the texts of notifications, unless the wallet shows them with the updated pass. */
+  /** Job `message-*`: sends the texts of notifications. Omitted if wallets show them as part of the updated pass. */
   message?: JobHandler
-  /** Records the failure of a discarded message on its notification. */
+  /** Records on the notification that its message was discarded. */
   failMessage?: OnDiscard
   /**
    * Marks the pass as ended in the wallets of its former holder. Returns whether a wallet has the pass. Call it in the
@@ -47,7 +47,7 @@ export interface Delivery {
 
 /** Adds passes of a group to the wallet at once. */
 export interface Together {
-  /** The query parameter of the link. Its value is the first pass. */
+  /** The query parameter of the link. Its value is the ID of the first pass. */
   parameter: string
   /** The maximum number of passes. */
   most: number
@@ -61,7 +61,7 @@ export interface GroupVisit {
   event: H3Event
   /** The address of the page of the group. */
   pageUrl: string
-  /** Debits the client address. A bundle counts as a request for each of its packages. */
+  /** Debits further requests from the client address. A bundle counts as one request for each of its packages. */
   limitAddress: (event: H3Event, cost: number) => void
 }
 
@@ -77,11 +77,11 @@ export interface PlatformSetup<Identity> {
   /** Reads the credentials, or creates those of the sandbox, and checks them. @throws CredentialError */
   load(config: Config, isSandboxed: boolean, at: Date): Promise<Identity>
   createWallet(identity: Identity, options: WalletOptions): Wallet
-  /** The effect of the sandbox, which doctor prints. */
+  /** The consequence of the sandbox for passes, which doctor prints. */
   inSandbox: string
   /** The flags of `identity renew` for new credentials. */
   renewFlags: string
-  /** Opens and checks the credentials of an identity of the database. @throws CredentialError, SealError */
+  /** Opens and checks the credentials of an identity in the database. @throws CredentialError, SealError */
   describe(stored: StoredIdentity, keys: ServerKeys, at: Date): Promise<{ account: string; endsAt?: Date }>
 }
 

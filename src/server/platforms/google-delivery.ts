@@ -40,7 +40,7 @@ export const google: Delivery = {
   },
   together: {
     parameter: 'save',
-    // If the names of passes at Google are long, a link fits fewer passes.
+    // A link fits fewer passes if their IDs at Google are long.
     most: 5,
     open: openSave,
     async countFitting(shown, { identities }) {
@@ -58,7 +58,7 @@ export const google: Delivery = {
     tx.googleObjects.transfer(workspaceId, id, { kind: kindOf(card), templateVersionId }),
 }
 
-/** @throws ApiError PROVIDER_UNAVAILABLE, GOOGLE_API_FAILED, LINK_REVOKED for a visitor */
+/** Sends the pass to Google if needed. @throws ApiError PROVIDER_UNAVAILABLE, GOOGLE_API_FAILED, LINK_REVOKED */
 async function ensureAtGoogle(
   pass: StoredPass,
   { issuing, google }: Pick<Services, 'issuing' | 'google'>,
@@ -94,7 +94,7 @@ async function openSave(passes: StoredPass[], _: GroupVisit, services: Services,
   return redirectTo(await wallet.saveUrl(places, at))
 }
 
-/** Returns the passes up to the first one of another issuer, because a save link is signed for one issuer. */
+/** Returns the passes before the first one of another issuer, because a save link is signed for one issuer. */
 function ofOneIssuer(passes: StoredPass[]): StoredPass[] {
   const ofOther = passes.findIndex(({ googleIdentityId }) => googleIdentityId !== passes[0]!.googleIdentityId)
   return ofOther < 0 ? passes : passes.slice(0, ofOther)
@@ -111,8 +111,8 @@ async function placeIn(pass: StoredPass, { issuing }: Services): Promise<GoogleP
 }
 
 /**
- * Returns an estimate of the names of a pass at Google. The estimate is at least as long as the real names: the name of
- * an existing object can differ, but is not longer.
+ * Returns an estimate of the IDs of a pass at Google. It is at least as long as the real IDs: the ID of an existing
+ * object can differ, but is not longer.
  */
 function likelyPlace(
   { copyId: id, templateId, templateVersion, googleClassId, googleObjectId }: StoredPass,
