@@ -12,17 +12,14 @@ import { recordFailure } from './issuing.ts'
 /** An object that was sent to Google. */
 export interface SentObject {
   place: GooglePlace
-  /** The class of the pass as it was read; undefined if the class was not sent. */
+  /** The class of the pass as it was read; undefined if this send did not update it. */
   ofClass?: StoredClass
   digest: string
-  /** The mark that identifies this send in the database; null for a new object. */
+  /** The mark in the database that identifies this send; null for a new object. */
   mark: string | null
 }
 
-/**
- * Records what Google received. The pass is sent again if it changed during this send, or if this send overwrote the
- * result of a newer one.
- */
+/** Records what Google received. If the pass has changed since it was read, queues another update. */
 export function recordSent(
   pass: StoredPass,
   { place, ofClass, digest, mark }: SentObject,
@@ -70,7 +67,7 @@ export async function recordClassSent(
   await tx.jobs.insertOnce([job], at)
 }
 
-/** Records a permanent rejection. The pass fails if it has no other platform. */
+/** Records a permanent rejection of a pass. The pass fails if it has no other platform. */
 export function recordRejection(
   pass: StoredPass,
   error: GoogleApiError,

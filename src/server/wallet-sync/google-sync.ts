@@ -31,7 +31,7 @@ export type GoogleSync = ReturnType<typeof createGoogleSync>
 
 /** A message for Google to show on a pass. */
 export interface PassMessage extends WrittenMessage {
-  /** Whether an earlier attempt can have succeeded. */
+  /** Whether an earlier attempt to send this message can have succeeded. */
   mayBeThere: boolean
   /** Whether the message belongs to a broadcast, which has a lower priority. */
   isBulk: boolean
@@ -92,11 +92,11 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   }
 
   /**
-   * Resolves the linked passes in one query. Omits passes without an object at Google until the next update, and passes
-   * that can have links themselves, because Google rejects nested links.
+   * Resolves the linked passes in one query. Omits passes without an object at Google; the next update of this pass
+   * adds them. Omits passes that can have links themselves, because Google rejects nested links.
    */
   async function linksOf(pass: StoredPass, { card }: WalletPass): Promise<Pick<WalletPass, 'linkedObjectIds'>> {
-    // Omit texts that are not valid external IDs: they name no pass, and PostgreSQL rejects a query with NUL.
+    // Omit texts that are not valid external IDs: no pass has them, and PostgreSQL rejects NUL in a query.
     const externalIds = new Set(card.google.linkedPasses?.filter((id) => ExternalPassId.safeParse(id).success))
     externalIds.delete(pass.externalPassId)
     if (externalIds.size === 0) return {}
@@ -159,8 +159,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       place,
       sent,
       objectId: object.id,
-      // Former objects and locations need an update even if the digest is equal: former objects must lose erased data,
-      // and Google can have received the object without its locations.
+      // Former objects and locations need an update even if the digest is equal: erased data must be removed from
+      // former objects, and Google can have received the object without its locations.
       isEqual: sentDigest === digest && !needsClass && former.length === 0 && object.merchantLocations === undefined,
       make: async (calls: GoogleCalls) => {
         await beginSend()
@@ -170,8 +170,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       },
       update: async (calls: GoogleCalls) => {
         await beginSend()
-        // Send the class only if it is needed: an object of another provider belongs to a class of that provider, which
-        // must not be replaced.
+        // Send the class only if needed: an object of another provider belongs to a class of that provider, which must
+        // not be replaced.
         if (needsClass) await sendClass(calls)
         await calls.updateObject(kind, object, retired)
         await expire(calls)
@@ -180,8 +180,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   }
 
   /**
-   * Whether the class of a pass has a long name, which takes too much space in a save link. Sending the pass again
-   * shortens the name.
+   * Whether the class of a pass has a long ID, which takes too much space in a save link. Sending the pass again
+   * shortens the ID.
    */
   function hasLongClassName({ googleClassId }: StoredPass, { classSuffix }: GooglePlace): boolean {
     return googleClassId !== null && isLongClassSuffix(classSuffix)
@@ -209,9 +209,9 @@ export function createGoogleSync(options: GoogleSyncOptions) {
     /** Renders a pass as Google receives it, under its existing IDs. */
     render: async (pass: StoredPass) => (await locate(pass)).rendered,
     /**
-     * Ensures that class and object exist at Google in their current form before a holder saves the pass, and returns
-     * their IDs. A permanent rejection is recorded on the pass, which fails if it has no other platform. Concurrent
-     * requests for a pass share one send, because each send uses API calls that all workspaces share.
+     * Ensures that the class and the object of a pass exist at Google in their current form before a holder saves the
+     * pass. Returns their IDs. Records a permanent rejection on the pass, which fails if it has no other platform.
+     * Concurrent requests for a pass share one send, because all workspaces share the rate of API calls.
      */
     ensure(pass: StoredPass, at: Date) {
       const key = [pass.id, pass.serialNumber, pass.walletVersion].join()
@@ -220,8 +220,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       return made
     },
     /**
-     * Sends the class of a template version, or the class that passes with the same key share. A permanent rejection is
-     * recorded on the version or the class instead of thrown, since a retry would fail again.
+     * Sends the class of a template version, or the class that passes with the same class key share. A permanent
+     * rejection is recorded on the version or the class instead of thrown, since a retry would fail again.
      * @param issuer selects the identity of the class
      */
     async upsertClass(
@@ -270,7 +270,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
         await update(api.bulk)
       } catch (error) {
         if (!(error instanceof GoogleApiError && error.kind === 'missing')) throw error
-        // Create the class, too, because it can be missing like the object.
+        // Create the class, too, because the missing resource can be the class.
         await make(api.bulk)
       }
       await recordSent(pass, sent, options)
@@ -293,8 +293,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
 }
 
 /**
- * Creates or replaces a class, and keeps the messages of broadcasts to it (decisions/0013). Only classes with such a
- * broadcast need an additional request to read the messages.
+ * Creates or replaces a class, and keeps the messages that broadcasts sent to it (decisions/0013). Reading these
+ * messages takes an additional request, but only for classes with such a broadcast.
  * @throws GoogleApiError
  */
 async function upsertClass(

@@ -14,9 +14,9 @@ interface HoldingCause extends Cause {
 }
 
 /**
- * Emits `pass.installed` for each pass and platform if the pass is now in a wallet and was in none before, and
- * `pass.removed` if it is no longer in any wallet. Returns whether it emitted an event. Call it last in the transaction
- * that changes registrations or objects (decisions/0018).
+ * For each pass and platform, emits `pass.installed` if the pass is now in a wallet and was in none before, and
+ * `pass.removed` if it is no longer in any. Returns whether it emitted an event. Call it last in the transaction that
+ * changes registrations or objects (decisions/0018).
  */
 export async function emitHoldings(
   tx: Repositories,
@@ -39,7 +39,7 @@ export async function emitHoldings(
   return true
 }
 
-/** Counts passes of join pages that a wallet holds for the first time. */
+/** Counts passes of join pages that are in a wallet for the first time. */
 async function countJoined(
   tx: Repositories,
   workspaceId: string,
@@ -60,33 +60,33 @@ async function countJoined(
   }
 }
 
-/** Emits `pass.removed` for passes that are in no wallet after Apple reported devices as gone. */
+/** Emits `pass.removed` for passes that no Apple wallet holds after their registrations were deleted. */
 export async function emitRemovals(
   tx: Repositories,
   dropped: { workspaceId: string; passId: string }[],
   at: Date,
 ): Promise<void> {
-  // Lock in one order, so that two transactions do not deadlock.
+  // Lock workspaces in the same order in all transactions, so that two transactions do not deadlock.
   for (const workspaceId of [...new Set(dropped.map((one) => one.workspaceId))].sort()) {
     const passIds = dropped.filter((one) => one.workspaceId === workspaceId).map(({ passId }) => passId)
     await emitHoldings(tx, workspaceId, passIds, { at, correlationId: null })
   }
 }
 
-/** The time and cause of an update. Bulk updates have a lower priority. */
+/** The time and cause of wallet updates. Bulk updates have a lower priority. */
 interface UpdateCause {
   at: Date
   /** The same correlation ID for all passes, or a function that returns the ID of a pass. */
   correlationId: string | null | ((passId: string) => string | null)
   isBulk?: boolean | undefined
-  /** The time of the updates. Default: immediately. */
+  /** The earliest time of the updates. Default: `at`. */
   runAt?: Date
 }
 
 /**
- * Queues updates of the wallets that hold these passes, with one job per pass and platform regardless of the number of
+ * Queues updates of the wallets that hold these passes: one job per pass and platform, regardless of the number of
  * changes. Set `isBulk` for an update of many passes that no person waits for. Call it in the transaction of the
- * change, which has locked the passes. Passes in no wallet cost nothing.
+ * change, which has locked the passes. A pass in no wallet causes no job.
  */
 export async function queueWalletUpdates(
   tx: Repositories,
@@ -108,7 +108,7 @@ export async function queueWalletUpdates(
   }
 }
 
-/** Queues pushes to the phones that hold these passes, although the passes did not change. */
+/** Queues pushes to the phones that hold these passes, without a change of the passes. */
 export function queuePushes(
   tx: Repositories,
   workspaceId: string,

@@ -31,8 +31,8 @@ export async function failPass(tx: Repositories, job: DiscardedJob, message: str
 }
 
 /**
- * The number of passes per transaction. The minimum is not lower, because even on a slow machine, smaller transactions
- * would only increase the total time.
+ * The number of passes per transaction. Even on a slow machine, transactions with fewer passes than the minimum would
+ * only increase the total time.
  */
 const SOME = { first: 50, least: 25, most: 100 }
 

@@ -20,17 +20,17 @@ import type { WalletPass } from '../../wallets/wallet.ts'
 import type { Wallets } from '../../wallets/wallets.ts'
 import { createDefinitions, VERSIONS_AT_ONCE, type VersionContent } from './definitions.ts'
 
-/** A pass that was rendered for every configured platform, or the reason why it cannot be. */
+/** A pass that was checked for every configured platform, with the error if it cannot be issued. */
 export interface Outcome {
   pass: StoredPass
   error?: PassError
-  /** The rejection by one platform, if another platform accepts the pass, so that it is still issued. */
+  /** The rejection by one platform. The pass is still issued, because another platform accepts it. */
   rejection?: StoredRejection
 }
 
 /** Issues passes in two steps, so that transactions contain only SQL. */
 export interface Issuing {
-  /** Renders passes for every configured platform. Passes that are deleted or already issued are omitted. */
+  /** Renders and checks passes for every configured platform. Omits passes that are deleted or already issued. */
   prepare(workspaceId: string, passIds: string[], at: Date): Promise<Outcome[]>
   /**
    * Writes the outcomes with their events. Returns the IDs of passes that changed since they were rendered and still
@@ -39,7 +39,7 @@ export interface Issuing {
   write(tx: Repositories, workspaceId: string, outcomes: Outcome[], cause: Cause): Promise<string[]>
   /** Renders the current state of a pass for the platforms, in all languages or only the given one. */
   render(pass: StoredPass, language?: string): Promise<WalletPass>
-  /** Renders a pass for Apple. Takes one query less than `render`, and none if the version is cached. */
+  /** Renders a pass for Apple, without the class. Needs no query if the version is cached and there is no message. */
   renderForApple(pass: StoredPass, language?: string): Promise<ApplePass>
 }
 
@@ -135,7 +135,7 @@ export function createIssuing(
         toWalletPass(pass, { ...version, isOneLanguage: true }, ofClass, templateCardsOf),
       )
       const isTaken = !outcome.error && !outcome.rejection
-      // Check again with the translations: an override can require a text that only a translation contains.
+      // Check a rejected pass again with its translations: an override can require a text that only these contain.
       return isTaken ? outcome : checkAs(() => toWalletPass(pass, version, ofClass))
     })
   }
@@ -149,7 +149,7 @@ export function createIssuing(
     return body ? { message: textsOf(body, definition, (text) => distinctText(text, message.number)) } : {}
   }
 
-  /** Returns rejections of versions and classes, which prevent issuing if there is no other platform. */
+  /** Returns rejections of versions and classes. They prevent issuing only if there is no other platform. */
   async function listRejected(workspaceId: string, ids: string[]): Promise<Map<string, StoredRejection>> {
     return wallets.all.length === 1 ? store.rejections.list(workspaceId, ids) : new Map()
   }
@@ -162,9 +162,9 @@ export function createIssuing(
 }
 
 /**
- * Renders for a request. If a pass cannot be rendered, its definition and values are at fault, so the result is a
- * rejection instead of a server error.
- * @throws ApiError CONFLICT, or the result of `toError` for the reason
+ * Renders a pass for a request. If the pass cannot be rendered, its definition or values are at fault, so the error is
+ * not a server error.
+ * @throws ApiError the result of `toError`; by default, CONFLICT
  */
 export async function renderOr<T>(render: () => T | Promise<T>, toError = toConflict): Promise<T> {
   try {
@@ -206,7 +206,7 @@ async function check(
       try {
         await wallet.check(walletPass, at)
       } catch (error) {
-        // Only record the rejection: another platform can accept the pass, and one platform is enough.
+        // Only record the rejection, because one platform that accepts the pass is enough.
         const isRejection =
           error instanceof ApiError && error.details.platform === wallet.platform && wallets.all.length > 1
         if (!isRejection) throw error
@@ -215,7 +215,7 @@ async function check(
     })
     return { pass, ...(rejection && { rejection }) }
   } catch (error) {
-    // Throw any other error, so that the job is retried.
+    // Throw an error that can be temporary, so that the job is retried.
     if (!(error instanceof ApiError) || 'retry-after' in error.headers) throw error
     return { pass, error: { code: error.code, message: error.message } }
   }
@@ -302,7 +302,7 @@ function scopeOf(pass: StoredPass, definition: Definition) {
 }
 
 /**
- * Renders the card of a version with its defaults, and with the values that all passes of the version or a class share.
+ * Renders the card of a version without values of a holder: with defaults, and with the `values` that a class shares.
  */
 export async function renderTemplateCards(
   version: Pick<PublishedVersion, 'definition' | 'passType' | 'templateName' | 'projectName'> & InLanguages,

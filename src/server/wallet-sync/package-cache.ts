@@ -15,9 +15,9 @@ export type Packages = ReturnType<typeof createPackages>
 /** A file of packages (application/vnd.apple.pkpasses). */
 export interface Bundle {
   file: Buffer
-  /** The number of passes that were processed, which is lower than requested if the file is full. */
+  /** The number of passes that were processed. It is lower than requested if the file is full. */
   taken: number
-  /** Releases the file. Call it when the file was sent. Until then, its bytes count toward the limit of bundles. */
+  /** Releases the file. Call it after the file was sent. Until then, its bytes count toward the limit of bundles. */
   leave(): void
 }
 
@@ -27,7 +27,7 @@ export interface PackagesOptions {
   maxSigning?: number
   maxSigningOfWorkspace?: number
   maxBundleBytes?: number
-  /** The maximum bytes of bundles in transfer, for all workspaces. One workspace can use half of it. */
+  /** The maximum bytes of bundles in transfer, for all workspaces. Each workspace can use half of them. */
   maxSendingBytes?: number
   log?: Pick<Logger, 'warn'>
 }
@@ -42,7 +42,7 @@ const MAX_LOGGED = 1_000
 const MAX_BYTES = 16 * 1024 * 1024
 
 /**
- * The maximum number of signatures in progress or queued: about 0.25 s of work on two cores, and half of it per
+ * The maximum numbers of signatures in progress or queued, in total (about 0.25 s of work on two cores) and per
  * workspace.
  */
 const MAX_SIGNING = 1_024
@@ -63,7 +63,7 @@ const MAX_SENDING_BYTES = 4 * MAX_BUNDLE_BYTES
 const MAX_BUNDLES = 64
 const MAX_BUNDLES_OF_WORKSPACE = 16
 
-/** Creates signed packages. The cache of signatures is keyed by content, so that it is never stale (decisions/0014). */
+/** Creates signed packages. Signatures are cached by content, so that they are never stale (decisions/0014). */
 export function createPackages(
   walletOf: (pass: StoredPass) => Promise<Pick<AppleWallet, 'preparePackage' | 'signPackage'>>,
   issuing: Pick<Issuing, 'renderForApple'>,
@@ -137,17 +137,17 @@ export function createPackages(
   }
 
   return {
-    /** Responds with 304 if the client has the package, and to HEAD without signing it. @throws ApiError as build */
+    /** Responds with 304 if the client has the current package. Does not sign it for HEAD. @throws ApiError as build */
     async answer(pass: StoredPass, { method, headers }: Pick<Request, 'method' | 'headers'>, at: Date) {
       const given = { tag: headers.get('if-none-match'), since: headers.get('if-modified-since') }
       const answered: Record<string, string> = {
-        // Only the client can cache the package, and must revalidate it, because the pass can become void, or its link
-        // be revoked.
+        // Allow only the client to cache the package, and require revalidation, because the pass can become void, and
+        // its link can be revoked.
         'cache-control': 'private, no-cache',
         'last-modified': pass.modifiedAt.toUTCString(),
       }
-      // Compare dates first, because this needs no rendering, but only without a tag: tags take precedence over dates
-      // (RFC 9110, 13.2.2).
+      // Compare dates first, because this needs no rendering. If the client sent a tag, skip this, because tags take
+      // precedence over dates (RFC 9110, 13.2.2).
       if (given.tag === null && isUnmodified(pass, given.since)) {
         return new HTTPResponse(null, { status: 304, headers: answered })
       }
@@ -171,8 +171,8 @@ export function createPackages(
     /**
      * Returns packages of up to ten passes in one file. Omits passes that cannot be rendered, and stops before the pass
      * that would exceed 64 MiB.
-     * @throws ApiError as build; PASS_ISSUING_FAILED if none can be rendered; SERVICE_UNAVAILABLE if bundles in
-     *   transfer are too large, in total or of the workspace
+     * @throws ApiError as build; PASS_ISSUING_FAILED if no pass can be rendered; SERVICE_UNAVAILABLE if too many bytes
+     * of bundles are in transfer, in total or for the workspace
      */
     async bundle(passes: readonly StoredPass[], at: Date): Promise<Bundle> {
       const owner = passes[0]?.workspaceId ?? ''
@@ -210,15 +210,15 @@ function fileName(n: number): string {
   return `pass-${String(n + 1).padStart(2, '0')}.pkpass`
 }
 
-/** Returns the error of a pass that cannot be rendered, so that the other passes of the bundle are still sent. */
+/** Returns the error if a pass cannot be rendered, so that a bundle is sent without it. Rethrows other errors. */
 function asUnshown(error: unknown): ApiError {
   if (error instanceof ApiError && error.code === 'PASS_ISSUING_FAILED') return error
   throw error
 }
 
 /**
- * Whether the client has the current version. Each version has a unique date, so a later date belongs to other content,
- * from another server or from before a restore.
+ * Whether the client has the current version. Dates must be equal: each version has a unique date, so a later date
+ * belongs to other content, from another server or from before a restore.
  */
 function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean {
   return since !== null && modifiedAt.getTime() === Date.parse(since)

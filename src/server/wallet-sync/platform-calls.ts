@@ -11,14 +11,14 @@ import type { Logger } from '../log.ts'
 
 export type GoogleServices = JobServices & Pick<Services, 'google' | 'breakers'>
 
-/** Converts an error of Google to its meaning for a job. Returns other errors unchanged. */
+/** Converts an error of Google to a RescheduleError or a DiscardError. Returns other errors unchanged. */
 export function toJobError(error: unknown): unknown {
   if (!(error instanceof GoogleApiError)) return error
   const { message, kind, status, retryAfterSeconds } = error
-  // A permission error can be fixed with another key, so retry it.
+  // Retry a permission error, because an operator can fix it with another key.
   if (!isPassing(error) && kind !== 'permission') return new DiscardError(message, { cause: error })
-  // A quota error without a status comes from the server's own pacing, which did not send the request, so it is not an
-  // attempt.
+  // A quota error without a status comes from this server's own rate limit. The request was not sent, so do not count
+  // it as an attempt.
   const countsAsAttempt = !(kind === 'quota' && status === null)
   return new RescheduleError(message, { retryAfterSeconds, countsAsAttempt, cause: error })
 }
@@ -26,8 +26,8 @@ export function toJobError(error: unknown): unknown {
 export function googleOutcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
   if (!('error' in result)) return 'answered'
   const { error } = result
-  // Count this as a failure, which pauses the identity, because the stored secrets are not usable until an operator
-  // renews them.
+  // Count this as a failure, so that the identity is paused: its stored secrets are not usable until an operator renews
+  // them.
   if (error instanceof ApiError && error.code === 'GOOGLE_JWT_FAILED') return 'failed'
   if (!(error instanceof GoogleApiError)) return null
   const { kind, status } = error
@@ -48,8 +48,8 @@ export async function eachIdentity<T>(
 }
 
 /**
- * Snoozes jobs of a paused identity, and other waiting jobs of the identity with the same kind and workspace, without
- * counting an attempt.
+ * Snoozes jobs of a paused identity without counting an attempt. Also snoozes other due jobs of the identity with the
+ * same kind and workspace, up to 5,000 per priority.
  */
 export async function holdBack(
   jobs: Job[],
@@ -59,13 +59,13 @@ export async function holdBack(
   const { workspaceId, kind } = jobs[0]!
   await store.transaction(async (tx) => {
     await tx.jobs.snooze(jobs, until)
-    // Do not snooze waiting jobs about classes, which do not name the identity: each of them is snoozed when it runs.
+    // Do not snooze other jobs about classes: they do not name the identity. Each is snoozed when it runs.
     if (kind === 'upsert-google-class') return
     await tx.backlog.holdBack(workspaceId, { kind, ...identity }, { at: clock(), until })
   })
 }
 
-/** Makes snoozed jobs of an identity of the database due, up to 5,000 per queue. The other jobs run within a minute. */
+/** Makes snoozed jobs of an identity due, up to 5,000 per workspace, kind, and priority. Others run within a minute. */
 export async function releaseHeld(
   { platform, id: identityId }: { platform: Platform; id: string },
   { store, clock }: Pick<Services, 'store' | 'clock'>,
@@ -106,10 +106,10 @@ export async function callGoogle(
 }
 
 /**
- * Runs jobs concurrently, so that no job waits for the issuer of another. Each job completes, is snoozed, or fails
+ * Runs jobs concurrently, so that no job waits for the issuer of another one. Each job completes, is snoozed, or fails
  * separately.
  * @param onError handles a failed job that this worker still holds. Default: logs the error, and retries or discards
- *   the job
+ * the job
  */
 export async function eachJob(
   jobs: Job[],

@@ -13,14 +13,14 @@ import { nackFailed, type Slot } from '../jobs/worker.ts'
 import { emitRemovals } from './holders.ts'
 import { eachIdentity, holdBack, logPlatformCall } from './platform-calls.ts'
 
-/** The phones to push: those of current or former holders. */
+/** Access to the phones to push: those of current holders, or those of former holders. */
 interface PushedPhones {
   passesOf(repositories: Repositories): Pick<Repositories['registrations'], 'bumpUpdateTag' | 'listOutdated'>
   /** Records the results of pushes, in the transaction that completes their jobs. */
   record(tx: Repositories, workspaceId: string, outcomes: PushOutcomes<OutdatedRegistration>, at: Date): Promise<void>
 }
 
-/** Pushes the Apple devices that hold a changed pass. Failed pushes are retried, and successful ones are not. */
+/** Pushes the Apple devices that hold changed passes. Retries only failed pushes. */
 export function updateWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
   return pushToPhones(jobs, phonesOfHolders, services, slot)
 }
@@ -61,7 +61,7 @@ async function pushToPhones(
   }
 }
 
-/** Bumps the update tag before the push, so that a phone that asks immediately receives the change. */
+/** Bumps the update tag before the push, so that a phone that requests changes immediately receives this one. */
 async function bumpAndListOutdated(
   workspaceId: string,
   jobs: Job[],
@@ -73,7 +73,7 @@ async function bumpAndListOutdated(
   return push ? passesOf(store).listOutdated(workspaceId, passIds) : []
 }
 
-/** Pushes the phones of passes of one identity, as far as its breaker admits them. The other jobs are snoozed. */
+/** Pushes the phones of passes of one identity, as far as its breaker admits them. Snoozes the jobs of the others. */
 async function pushOfIdentity(
   workspaceId: string,
   given: Job[],
@@ -101,7 +101,7 @@ async function pushOfIdentity(
     const dropped = await dropGone(tx, results)
     const held = outdated.filter(({ passId }) => ours.has(passId))
     await phones.record(tx, workspaceId, groupByOutcome(held, results), at)
-    // If the identity is paused, the jobs have not failed, and run again when the pause ends (decisions/0019).
+    // If the identity is paused, do not count the jobs as failed. They run again when the pause ends (decisions/0019).
     if (pausedUntil) await tx.jobs.snooze(failed, pausedUntil)
     else for (const job of failed) await nackFailed(tx, job, new Error(errors.get(job.subject)), at)
     await emitRemovals(tx, dropped, at)
@@ -136,7 +136,7 @@ export async function inParts<Item>(
   return parts
 }
 
-/** Runs jobs about passes separately for each Apple identity, with the phones to push. */
+/** Calls `work` for each Apple identity, with the jobs about its passes and the phones to push. */
 function eachPushIdentity(
   jobs: Job[],
   outdated: OutdatedRegistration[],
@@ -156,8 +156,8 @@ function eachPushIdentity(
 }
 
 /**
- * Returns the jobs that the breaker of an Apple identity admits now, with their phones, and all jobs without phones to
- * push. Snoozes the other jobs.
+ * Returns the jobs that the breaker of an Apple identity admits now, with their phones, and all jobs without phones.
+ * Snoozes the other jobs.
  * @param outdated phones of the passes, all of one identity
  */
 async function admitPushes(
@@ -196,7 +196,7 @@ export interface PushResults {
 export type PushServices = Pick<Services, 'push' | 'identities' | 'breakers' | 'droppedRegistrations'>
 
 interface PushOptions {
-  /** The slot of the worker in which the batch runs. If a push hangs, the slot is freed for another batch. */
+  /** The worker's slot of this batch. If a push hangs, the slot is freed for another batch. */
   slot?: Slot | undefined
   /**
    * Whether the breaker has already admitted these pushes. If not, the breaker decides now, and pushes of a paused
@@ -257,7 +257,7 @@ async function sendOf(
   return breaker.run(send, { outcomeOf, reasonOf: ([first]) => first?.reason ?? undefined, onHang: slot?.leave })
 }
 
-/** Reasons of APNs that concern the device or the message. They show that APNs accepts the identity. */
+/** Reasons of APNs that concern the device or the message, and so show that APNs accepts the identity. */
 const ofDevice: (string | null)[] = ['DeviceTokenNotForTopic', 'TooManyRequests']
 
 function outcomeOf(result: { value: PushResult[] } | { error: unknown }): CallOutcome {

@@ -8,14 +8,14 @@ import { queuePushes } from './holders.ts'
 export const NUDGED_A_RUN = 1_000
 
 /**
- * The maximum number of reads per workspace and run, of 500 passes each. Other workspaces would otherwise wait for
- * minutes.
+ * The maximum number of reads per workspace and run, of 500 passes each. With more reads, other workspaces would wait
+ * for minutes.
  */
 const MAX_READS = 100
 
 /**
- * Pushes phones again that have not fetched a change. The database records the progress, so that a server that resumes
- * or runs concurrently pushes no phone twice.
+ * Pushes phones again that have not fetched a change. The database records the progress, so that servers that resume or
+ * run concurrently push no phone twice.
  */
 export async function nudgeSilent(services: LongJobServices & Pick<Services, 'metrics'>): Promise<void> {
   const { store, clock, stopping, metrics } = services
@@ -35,7 +35,7 @@ export async function nudgeSilent(services: LongJobServices & Pick<Services, 'me
 }
 
 /**
- * Queues pushes of up to `limit` devices. Even with a limit of 0, removes the nudges of passes whose phones all have
+ * Queues pushes to up to `limit` devices. Even with a limit of 0, removes the nudges of passes whose phones all have
  * the current version.
  */
 function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJobServices): Promise<Nudged> {
@@ -50,7 +50,7 @@ function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJob
 
 /**
  * Pushes phones that have to move to another address, at the rate of each move (decisions/0020). The database records
- * the progress, so that a server that resumes pushes no phone twice.
+ * the progress, so that a resumed server pushes no phone twice.
  */
 export async function movePhones(services: LongJobServices & Pick<Services, 'metrics'>): Promise<void> {
   const { store, clock, stopping, metrics } = services

@@ -7,15 +7,15 @@ import { isHeldBack, nackFailed, type Slot } from '../jobs/worker.ts'
 import type { GoogleSync } from './google-sync.ts'
 import { callGoogle, eachJob, type GoogleServices, logPlatformCall, toJobError } from './platform-calls.ts'
 
-/** Sends the current objects of changed passes to Google. Unchanged objects are not sent. */
+/** Sends the objects of changed passes to Google, unless their content is unchanged. */
 export function updateGoogleObjects(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   const { google } = services
   const update = async (job: Job) => (google ? sendIfOutdated(job, services, { google, slot }) : 'done')
   return eachJob(jobs, update, services, async (tx, job, cause, at) => {
     const error = toJobError(cause)
     if (isRejected(cause)) {
-      // Complete the job, because a retry by an operator would fail again. The rejection is recorded on the pass, which
-      // is sent again with its next change.
+      // Complete the job, because a retry by an operator would fail again. The rejection is recorded on the pass, and
+      // the next change of the pass sends it again.
       await tx.jobs.complete([job])
       await tx.rejections.insert(job.workspaceId, 'pass', job.subject, rejectionOf(cause, at))
     } else {
@@ -46,8 +46,8 @@ async function sendIfOutdated(
 }
 
 /**
- * Sends the classes of published versions, so that they exist before a holder saves a pass. Also sends the classes of
- * class keys whose values changed.
+ * Sends the classes of published versions, so that they exist before a holder saves a pass. Also sends shared classes
+ * whose values changed.
  */
 export function upsertGoogleClasses(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   return eachJob(jobs, (job) => upsertOne(job, services, slot), services)
