@@ -17,7 +17,7 @@ const MAX_BATCH = 400
 const LINGER_MS = 250
 
 interface AttemptListener {
-  /** Called with the current webhook; undefined if the job was lost and nothing was written. */
+  /** Called with the current webhook, or with undefined if the job was lost and nothing was written. */
   onWritten(webhook: StoredWebhook | undefined, attempts: CompletedAttempt[]): void
   onFailure(error: unknown): void
 }
@@ -58,8 +58,8 @@ export function createAttemptBuffer(
 
   function write(attempts: CompletedAttempt[]): Promise<StoredWebhook | undefined> {
     return store.transaction(async (tx) => {
-      // The lock also resets the number of ended leases of the job: a sender that writes attempts did not crash the
-      // process.
+      // The lock also resets the number of lapsed leases of the job, because a sender that writes attempts did not
+      // crash the process.
       if (!(await tx.jobs.lockForChunk(job))) return undefined
       return recordAttempts(tx, { workspaceId, id }, attempts, { at: clock(), log })
     })
@@ -150,10 +150,10 @@ function logAttempt(
   log[level]({ ...facts, ...outcome, ms: durationMs }, 'webhook attempt')
 }
 
-/** The maximum number of deliveries that end in one transaction. A job ends the remaining ones. */
+/** The maximum number of deliveries that end in one transaction. A job ends any others. */
 export const END_CHUNK = 1_000
 
-/** Disables a webhook. Its waiting deliveries end as FAILED. */
+/** Disables a webhook, and ends its waiting deliveries as FAILED. */
 export async function disableWebhook(
   tx: Repositories,
   webhook: StoredWebhook,
@@ -165,7 +165,7 @@ export async function disableWebhook(
   return disabled
 }
 
-/** Ends the waiting deliveries of a webhook whose generation is below `before`. */
+/** Ends waiting deliveries with a generation below `before`: up to END_CHUNK now, and any others in a job. */
 export async function endDeliveries(
   tx: Repositories,
   { workspaceId, id }: StoredWebhook,

@@ -14,9 +14,9 @@ import { watchHold } from './watch-hold.ts'
 type SenderServices = AttemptServices & LongJobServices & Pick<Services, 'webhookSecrets' | 'wakeUps' | 'isClockOff'>
 
 /**
- * Sends the due deliveries of a webhook, then inserts one job for the next attempt. Only one job per webhook runs at a
- * time across all servers, so that the limit of requests in flight applies to all servers together. Every write checks
- * that the job is still held.
+ * Sends the due deliveries of webhooks, and then inserts one job for the next attempt of each webhook. Only one job per
+ * webhook runs at a time across all servers, so that the limit of requests in flight applies to all servers together.
+ * Every write checks that the job is still held.
  */
 export async function deliverWebhooks(jobs: Job[], services: SenderServices, slot?: Slot): Promise<void> {
   await allEnded(jobs.map((job) => deliver(job, services, slot)))
@@ -45,7 +45,7 @@ async function deliver(job: Job, services: SenderServices, slot: Slot | undefine
   }
 }
 
-/** Ends deliveries that waited when the webhook was disabled or deleted. Returns false if the job was lost. */
+/** Ends deliveries from before the webhook was disabled or deleted. Returns false if the job did not finish. */
 function endStale(job: Job, before: number, services: LongJobServices): Promise<boolean> {
   const { workspaceId, subject: webhookId } = job
   const { clock } = services
@@ -69,7 +69,7 @@ async function finish(
     // Stop, because another sender has the job and continues.
     if ((await tx.jobs.complete([job])).length === 0) return
     const webhook = await recordAttempts(tx, sentTo, unwritten, { at, log })
-    // Delete waiting jobs before the read of due deliveries, so that a delivery that is created in between keeps its
+    // Delete waiting jobs before the read of due deliveries. A delivery that is created after the read then keeps its
     // job.
     await tx.jobs.deleteWaiting(kind, subject)
     const isChanged = webhook?.generation !== sentTo.generation
@@ -82,14 +82,14 @@ async function finish(
   })
 }
 
-/** The number of deliveries per transaction. It is low at first, because each job measures its pace from scratch. */
+/** The number of deliveries per transaction: low at first, because each job measures its pace again. */
 const DELIVERIES = { first: 25, most: 500 }
 
 export async function fanOutEvents(jobs: Job[], services: LongJobServices): Promise<void> {
   for (const job of jobs) {
     const { workspaceId, kind, subject } = job
     await workInChunks(job, services, DELIVERIES, async (tx, deliveries) => {
-      // Delete waiting jobs before the read of events, so that an event that arrives in between keeps its job.
+      // Delete waiting jobs before the read of events. An event that arrives after the read then keeps its job.
       await tx.jobs.deleteWaiting(kind, subject)
       if (await tx.events.fanOut(workspaceId, services.clock(), deliveries)) return false
       await tx.jobs.complete([job])
@@ -119,8 +119,8 @@ const MAX_UNWRITTEN = 800
 
 /**
  * The age from which the state of the webhook is read again before a send, because the webhook can be disabled or
- * changed at any time. A new delivery contains the state at its creation. With half of this age, a busy server often
- * needed another read after the commit, which delayed the event by a round trip.
+ * changed at any time. A new delivery contains the state at its creation. With 50 ms, a busy server often had to read
+ * the state again after the commit of an event, which delayed the event by a round trip.
  */
 const FRESH_MS = 100
 
@@ -130,7 +130,7 @@ const TURN_MS = 10_000
 /** The interval at which a sender looks for deliveries that other servers created. */
 const POLL_MS = 500
 
-/** The time that an idle sender keeps a free slot, so that the next event needs no write to claim a job. */
+/** The time for which an idle sender keeps its slot, so that the next event needs no write to claim a job. */
 const STAY_MS = 500
 
 /** The interval at which an idle sender looks for deliveries that other servers created. */
@@ -211,8 +211,8 @@ async function sendDue(
   }
 
   /**
-   * Queues deliveries that this process created, without a read. Skips deliveries that a read returned before their
-   * event arrived.
+   * Queues new deliveries of this process without a read. Skips deliveries that a read already returned before the
+   * event.
    */
   function onEvent(event: StoreEvent): void {
     const made = event.what === 'deliveries' ? event.made?.filter(({ id }) => !underWay.has(id)) : undefined
@@ -235,8 +235,8 @@ async function sendDue(
   }
 
   /**
-   * Removes a delivery from the queue, so that it is read again. Called if data was erased since the last read, because
-   * the delivery can contain the data.
+   * Removes the first delivery from the queue, so that it is read again. Called if data was erased since the last read,
+   * because the delivery can contain this data.
    */
   function readAgain(delivery: DueDelivery): void {
     queue.shift()
@@ -269,7 +269,7 @@ async function sendDue(
       onChange = resolve
     })
 
-  /** Waits for deliveries or a timeout. Resolves to whether any came. */
+  /** Waits for deliveries or a timeout. Resolves to whether deliveries arrived. */
   async function arrival(milliseconds: number): Promise<boolean> {
     await Promise.race([
       sleep(milliseconds),

@@ -27,12 +27,12 @@ const MAX_RESPONSE_BYTES = 64 * 1024
 
 const NOT_PUBLIC = 'The address is not public.'
 
-/** Sends requests to addresses of customers, and never to a host that only this server can reach. */
+/** Sends requests to addresses that customers configure, and never to a host that only this server can reach. */
 export function createOutbound(options: OutboundOptions) {
   const { allowInsecure, timeoutMs = TIMEOUT_MS } = options
   const connect = buildConnector({
     timeout: CONNECT_TIMEOUT_MS,
-    // Resolve, check, and connect in one step, so that the addresses of the name cannot change in between.
+    // Resolve, check, and connect in one step, so that the name cannot get other addresses in between.
     ...(!allowInsecure && { lookup: guardedLookup(options) }),
   })
   const agent = new Agent({
@@ -66,7 +66,7 @@ export function createOutbound(options: OutboundOptions) {
 }
 
 /**
- * Closes a connection that sends more than `MAX_RESPONSE_BYTES` after a request. Counts bytes of the connection,
+ * Closes a connection on which more than `MAX_RESPONSE_BYTES` arrive after a request. Counts bytes of the connection,
  * because endless interim responses or an endless chunk extension are not part of a body.
  */
 function limitResponses(socket: Socket): void {
@@ -181,8 +181,8 @@ class LateResponseError extends Error {
 }
 
 /**
- * Sends a POST request and returns the status once the response was read or truncated. A body that is too long or
- * endless does not change the result.
+ * Sends a POST request, and returns the status after the response was read or cut off. A body that is too long or
+ * endless therefore does not change the result.
  * @param timeoutMs the timeout of lookup, connecting, sending, and reading together
  * @throws LateResponseError, or an error of undici
  */

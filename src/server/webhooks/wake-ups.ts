@@ -4,7 +4,7 @@ export type WakeUps = ReturnType<typeof createWakeUps>
 
 interface Followers {
   wakes: Set<(event: StoreEvent) => void>
-  /** Followers that the timer wakes up together. */
+  /** The callbacks of followers that the timer wakes up together. */
   sleeping: Set<() => void>
   timer: NodeJS.Timeout | undefined
   dueAt: number
@@ -12,8 +12,8 @@ interface Followers {
 }
 
 /**
- * Wakes up followers of the events of a workspace, and senders to a webhook: immediately if this process wrote events,
- * otherwise together at intervals, so that many followers query the database as often as one.
+ * Wakes up followers of the events of a workspace, and senders to a webhook: immediately if this process wrote events.
+ * Otherwise, they wake up together at intervals, so that many followers query the database as often as one.
  */
 export function createWakeUps() {
   const bySubject = new Map<string, Followers>()
@@ -52,8 +52,8 @@ export function createWakeUps() {
       const { followers, leave } = join(workspaceId, wake)
       return {
         /**
-         * Resolves if there can be new events: after a timeout, when another follower wakes up, when the signal aborts,
-         * or immediately if events came since the last call. Resolves to true if events came.
+         * Resolves when there can be new events: after a timeout, when another follower wakes up, when the signal
+         * aborts, or immediately if events arrived since the last call. Resolves to whether events arrived.
          */
         async next(milliseconds: number, ended: AbortSignal): Promise<boolean> {
           if (!isWoken && !ended.aborted) {
@@ -72,7 +72,7 @@ export function createWakeUps() {
           return came
         },
 
-        /** Shares a read with the same key among followers. A read that began before the last event is not shared. */
+        /** Lets followers share a read with the same key. A read that began before the last event is not shared. */
         async share<T>(key: string, read: () => Promise<T>): Promise<T> {
           const reading = (followers.reads.get(key) as Promise<T> | undefined) ?? read()
           followers.reads.set(key, reading)

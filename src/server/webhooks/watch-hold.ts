@@ -6,14 +6,14 @@ import type { Services } from '../context.ts'
 /** The interval of checks, which is much shorter than a lease. */
 const CHECK_MS = 3_000
 
-/** Checks concurrent senders of a workspace in one transaction. */
+/** Checks the jobs of all senders of a workspace in one transaction. */
 const findStates = grouped((store: Store, take: () => Job[]) =>
   store.transaction(async (tx) => {
     const jobs = take()
     const held = new Set(await tx.jobs.lockHeld(jobs))
     const subjects = [...held].map(({ subject }) => subject)
-    // Delete the waiting jobs of these webhooks, because a job that continues also sends newer deliveries. Each event
-    // would leave a job that every poll of the queue has to skip.
+    // Delete the waiting jobs of these webhooks, because the held job also sends newer deliveries. Otherwise, each
+    // event would leave a job that every poll of the queue has to skip.
     if (subjects.length > 0) await tx.jobs.deleteWaiting('deliver-webhooks', ...subjects)
     return jobs.map((job) => held.has(job))
   }),
@@ -23,8 +23,8 @@ const watches = new Set<() => void>()
 let timer: NodeJS.Timeout | undefined
 
 /**
- * Checks periodically whether a job is still held. One check covers all senders of this process, because senders to
- * webhooks that hang run for long, and each separate check would write.
+ * Checks periodically whether a job is still held. The senders of a workspace in this process share each check, because
+ * a separate check for each of many hanging senders would be many writes.
  * @param onLost called if another sender has the job
  * @returns a function that ends the checks
  */
