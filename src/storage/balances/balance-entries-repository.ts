@@ -24,7 +24,7 @@ export interface StoredEntry extends RecordOf<typeof ENTRY> {}
 
 type Row = RowOf<typeof ENTRY>
 
-/** The balance of a pass. */
+/** The key of a balance of a pass. */
 export interface BalanceOfPass {
   passId: string
   name: string
