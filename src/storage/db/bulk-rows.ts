@@ -121,7 +121,8 @@ export interface RowChange {
 /**
  * Updates any number of rows of a workspace by ID with one statement, and returns the IDs of the rows that were
  * written. If all rows get the same values, as they usually do, the values are sent once. The values of `read` are
- * always sent per row. Otherwise, a planner could use an index on one of them, and read all rows with its value.
+ * always sent per row. Otherwise, a planner could use an index on one of these columns, and read all rows with the same
+ * value.
  */
 export async function updateRows(
   db: Knex,
@@ -195,7 +196,7 @@ export async function selectForEach<Found extends { n: number }>(
 
 /**
  * Inserts a row for each item that meets a condition. Inside a transaction, the call does not wait for the database.
- * @param condition a condition on `given`, the row
+ * @param condition a condition on the row, which is named `given`
  */
 export async function insertForEach(
   db: Knex,

@@ -33,7 +33,7 @@ export function isTooSlow(error: unknown): boolean {
 }
 
 /**
- * Whether a pooler closed the connection. PgBouncer uses this code for all of its errors, such as a server that is
+ * Whether a pooler closed the connection. PgBouncer uses the code 08P01 for all of its errors, such as a server that is
  * down.
  */
 export function isPoolerError(error: unknown): boolean {
