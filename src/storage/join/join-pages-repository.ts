@@ -54,7 +54,7 @@ export class JoinPages extends Repository {
     return row && PAGE.read(row)
   }
 
-  /** Returns the page with a slug, in any workspace. */
+  /** Returns the page with the given slug, in any workspace. */
   async findPublic(slug: string): Promise<PublicJoinPage | undefined> {
     const row: (RowOf<typeof PAGE> & RowOf<typeof WORKSPACE>) | undefined = await this.db('join_pages')
       .join('workspaces', 'workspaces.id', 'join_pages.workspace_id')

@@ -27,7 +27,7 @@ const SUBMISSION = mapping({
 
 export interface StoredSubmission extends RecordOf<typeof SUBMISSION> {}
 
-/** The submissions that wait for their job. Only pages with an identity store submissions. */
+/** The submissions that wait for their job. Only pages with the setting `identity` have submissions. */
 export class JoinSubmissions extends Repository {
   /** Stores a submission. Returns false if the same form was submitted before and still waits. */
   async insert(workspaceId: string, submission: StoredSubmission): Promise<boolean> {
@@ -53,7 +53,7 @@ export class JoinSubmissions extends Repository {
     return (await held.update({ holds_place: false })) > 0
   }
 
-  /** Deletes submissions of any workspace from before a time, at most `limit`. Returns them, ordered by template. */
+  /** Deletes up to `limit` submissions from before a time, in all workspaces. Returns them, ordered by template. */
   async deleteOld(before: Date, limit: number): Promise<(StoredSubmission & { workspaceId: string })[]> {
     const rows: (RowOf<typeof SUBMISSION> & { workspace_id: string })[] = await this.db('join_submissions')
       .where('created_at', '<', before.getTime())
