@@ -97,8 +97,8 @@ export class Notifications extends Repository {
   }
 
   /**
-   * Returns the notifications of passes that count toward the cap, from a day before `first` until a day after `last`.
-   * A notification of a broadcast might not count until its delivery begins.
+   * Returns the notifications that count toward the cap of their passes, from a day before `first` until a day after
+   * `last`. A notification of a broadcast might not count until its delivery begins.
    */
   async listPlaces(workspaceId: string, passIds: string[], first: Date, last?: Date): Promise<Place[]> {
     const rows: {
