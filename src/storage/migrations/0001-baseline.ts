@@ -12,7 +12,7 @@ import { createJobs, createWebhooks } from './baseline/webhooks-tables.ts'
 import { createWorkspaces } from './baseline/workspaces-tables.ts'
 import { createZones } from './baseline/zones-tables.ts'
 
-/** Creates every table of version 0.3.0. SQL never asks the database for the time. */
+/** Creates every table of version 0.3.0. No statement reads the clock of the database. */
 export async function up(db: Knex): Promise<void> {
   await createWorkspaces(db)
   await createPeople(db)

@@ -18,7 +18,7 @@ export async function createJoinPages(db: Knex): Promise<void> {
     table.index(['workspace_id', 'template_id'])
   })
 
-  // The submissions of pages with an identity, until their job creates the pass or finds the existing one.
+  // The submissions of pages with the setting `identity`, until their job creates the pass or finds the existing one.
   await db.schema.createTable('join_submissions', (table) => {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable().references('workspaces.id')
