@@ -229,7 +229,7 @@ export class Retention extends Repository {
 
   /**
    * Deletes the registrations of passes that were erased before a time. Returns the passes and workspaces of the
-   * registrations. Choose a time after which phones had the opportunity to download the erased pass.
+   * registrations. Choose `before` so that phones had time to download the erased passes.
    */
   async deleteErasedRegistrations(
     before: Date,
