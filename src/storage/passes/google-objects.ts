@@ -94,7 +94,7 @@ export class GoogleObjects extends Repository {
     )
   }
 
-  /** Returns the earlier objects of a pass with the same holder. */
+  /** Returns the earlier objects of the current holder of a pass. */
   async listFormer(workspaceId: string, passId: string): Promise<FormerObject[]> {
     const rows: RowOf<typeof FORMER>[] = await this.db('google_former_objects')
       .where({ workspace_id: workspaceId, pass_id: passId, is_transferred: false })

@@ -121,7 +121,7 @@ export async function replaceIndex(
   await replaceWindows(db, workspaceId, passes)
 }
 
-/** Replaces only the index rows of redemption policies. */
+/** Replaces only the index rows of validity dates. */
 export async function replaceWindows(
   db: Knex,
   workspaceId: string,

@@ -105,7 +105,7 @@ export class ImportedPasses extends Repository {
     return { serialNumbers: new Set([...serials, ...former]), googleObjectIds: new Set([...called, ...objects]) }
   }
 
-  /** Returns the texts that are IDs of current or former copies of passes of this server, with the identities. */
+  /** Returns the texts that are IDs of current or former copies of passes, with the identities of the passes. */
   private async listOwn(texts: string[]): Promise<Map<string, OwnCopy>> {
     const ids = texts.flatMap((text) => Uuid.safeParse(text).data ?? [])
     if (ids.length === 0) return new Map()

@@ -64,7 +64,7 @@ export function lockPasses(db: Knex, workspaceId: string) {
  */
 export const ISSUED_SPAN = `issued_at = :at, issued_until = case when expires_at < :at then :at else expires_at end`
 
-/** Returns the columns for a pass that becomes void, whether or not it was issued. */
+/** Returns the columns for a pass that becomes void or is rejected, whether or not it was issued. */
 export function endedSpan(db: Knex, at: Date) {
   return { issued_until: db.raw(ENDED_UNTIL, { at: at.getTime() }) }
 }

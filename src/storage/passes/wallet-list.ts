@@ -160,7 +160,7 @@ export class Wallets extends Repository {
     }
   }
 
-  /** Returns up to `limit` outdated devices whose last push Apple accepted by `pushedBefore`, newest passes first. */
+  /** Returns up to `limit` outdated devices whose last push was at or before `pushedBefore`, newest passes first. */
   async listSilent(
     workspaceId: string,
     projectId: string[] | undefined,
