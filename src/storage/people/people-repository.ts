@@ -53,7 +53,7 @@ export class People extends Repository {
     await this.db('people').where({ issuer, subject }).update({ email, claimed_roles: '[]' })
   }
 
-  /** Returns the IDs of all people with an address, for operators. */
+  /** Returns the IDs of all people with the given address, for operators. */
   async listIdsByEmail(email: string): Promise<string[]> {
     return this.db('people').where({ email }).orderBy('id').pluck('id')
   }

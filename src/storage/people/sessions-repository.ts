@@ -103,7 +103,7 @@ export class Sessions extends Repository {
     await this.db('sessions').where({ workspace_id: workspaceId, id }).update({ last_used_at: at.getTime() })
   }
 
-  /** Returns the sessions of a workspace that have not expired, with the addresses of their people, newest first. */
+  /** Returns the unexpired sessions of a workspace, with the addresses of their people, newest first. */
   async list(workspaceId: string, at: Date): Promise<(StoredSession & { email: string })[]> {
     const rows: (Row & { email: string })[] = await this.db('sessions')
       .join('people', 'people.id', 'sessions.person_id')
@@ -118,7 +118,7 @@ export class Sessions extends Repository {
     return this.endAll((query) => query.where({ workspace_id: workspaceId, 'sessions.id': id }))
   }
 
-  /** Ends the sessions of an address in a workspace. */
+  /** Ends the sessions of the people with an email address in a workspace. */
   async endOfEmail(workspaceId: string, email: string): Promise<EndedSession[]> {
     return this.endAll((query) => query.where({ workspace_id: workspaceId, email }))
   }
