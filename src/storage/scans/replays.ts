@@ -27,7 +27,7 @@ export interface ReplayedPass {
 
 /** The ledger of a project, to evaluate it under another policy. */
 export class Replays extends Repository {
-  /** Counts the attempts in the window, up to `limit`. Uses the index of a project. */
+  /** Counts the attempts in the window, up to `limit`. Uses an index that starts with the project. */
   async countAttempts(
     workspaceId: string,
     { projectId, templateId, from, to }: ReplayFilter,
