@@ -87,7 +87,7 @@ export class TemplateVersions extends Repository {
     return toVersion(row)
   }
 
-  /** Returns a version of a template that is not deleted. */
+  /** Returns a version, unless its template is deleted. */
   async find(workspaceId: string, id: string): Promise<StoredVersion | undefined> {
     const row: Row | undefined = await this.live(workspaceId).where('template_versions.id', id).first(DETAIL)
     return row && toVersion(row)
