@@ -77,7 +77,7 @@ export class Deliveries extends Repository {
     }))
   }
 
-  /** Returns a page of the deliveries of a workspace, newest first (decisions/0012). */
+  /** Returns a page of the deliveries of a workspace, sorted by creation (decisions/0012). */
   async list(workspaceId: string, request: DeliveryFilters): Promise<ListPage<StoredDelivery>> {
     const { webhookId, eventType, status, lastAttempt } = request
     // Most deliveries have succeeded, so a filter by endpoint or type is more selective than one by SUCCESS.

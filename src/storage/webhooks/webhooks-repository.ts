@@ -111,7 +111,7 @@ export class Webhooks extends Repository {
     return row && WEBHOOK.read(row)
   }
 
-  /** Returns the oldest endpoint with an address. */
+  /** Returns the ID of the oldest endpoint with the given URL. */
   async findIdByUrl(workspaceId: string, url: string): Promise<string | undefined> {
     const row: Pick<Row, 'id'> | undefined = await this.db('webhooks')
       .where({ workspace_id: workspaceId, url })
