@@ -218,7 +218,7 @@ export class Doors extends Repository {
   }
 
   /**
-   * Counts the active doors of all workspaces that were seen since a time, and the pending scans of all active doors.
+   * Counts, in all workspaces, the active doors that were seen since a time, and the pending scans of all active doors.
    */
   async overview(seenSince: Date, at: Date): Promise<{ online: number; pendingScans: number }> {
     const online = await countRows(this.live(at).where('last_seen_at', '>=', seenSince.getTime()))
@@ -234,7 +234,7 @@ export class Doors extends Repository {
       .update({ revoked_at: at.getTime() })
   }
 
-  /** Selects the doors of all workspaces whose tokens are valid. */
+  /** Selects the doors with valid tokens, in all workspaces. */
   private live(at: Date) {
     return this.db('doors')
       .join('tokens', 'tokens.id', 'doors.id')

@@ -113,8 +113,8 @@ export class Tokens extends Repository {
   }
 
   /**
-   * Returns the tokens of all workspaces that expire between two times and have no successor, in order of expiry. Omits
-   * tokens whose whole lifetime is shorter than the interval.
+   * Returns, for all workspaces, the tokens that expire between two times and have no successor, in order of expiry.
+   * Omits tokens whose whole lifetime is shorter than the interval.
    */
   async listEnding(from: Date, until: Date, limit: number): Promise<EndingToken[]> {
     const rows = await this.exceptDoors()
@@ -135,7 +135,7 @@ export class Tokens extends Repository {
     return rows.map(TOKEN.read)
   }
 
-  /** Returns the tokens of all workspaces with a name, for operators. */
+  /** Returns the IDs of the tokens with the given name in all workspaces, for operators. */
   async listIdsByName(name: string): Promise<string[]> {
     return this.db('tokens').where({ name }).orderBy('id').pluck('id')
   }
