@@ -1,6 +1,6 @@
 export interface FieldWord {
   type: string | readonly string[]
-  /** The maximum number of items of a list (infinity without a known limit), or `undefined` if it is not a list. */
+  /** The maximum number of items of a list, `Infinity` if it is unknown; `undefined` if the field is not a list. */
   maxItems: number | undefined
   isRequired: boolean
 }
@@ -8,8 +8,8 @@ export interface FieldWord {
 const WORD = /^([A-Za-z0-9_|]+)(?:\[(\d*)\])?(!?)$/
 
 /**
- * Parses the word of a field: a type, or the names of an enum (`FRONT|BACK`), then `[]` for a list (`[10]` for at most
- * 10 items), then `!` if the platform rejects a resource without this field.
+ * Parses the word that describes a field: a type, or the names of an enum (`FRONT|BACK`), then `[]` for a list (`[10]`
+ * for at most 10 items), then `!` if the platform rejects a resource without this field.
  */
 export function parseFieldWord(word: string): FieldWord {
   const [, type = '', max, required] = WORD.exec(word)!

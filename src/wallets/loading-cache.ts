@@ -1,11 +1,11 @@
-/** Returns the cached value of a key, or loads it. Neither an error nor `undefined` is cached. */
+/** Returns the cached value of a key, or loads and caches it. Neither an error nor `undefined` is cached. */
 export type LoadingCache<Value> = (key: string, load: () => Promise<Value>) => Promise<Value>
 
 /**
  * Creates a cache of the most recently used values, up to `maxBytes` in total. Concurrent callers share one load.
  */
 export function createLoadingCache<Value>(maxBytes: number, bytesOf: (value: Value) => number): LoadingCache<Value> {
-  // A Map keeps insertion order: the first value is the least recently used.
+  // A Map keeps insertion order, and a used value is inserted again, so the first value is the least recently used one.
   const kept = new Map<string, Value>()
   const loading = new Map<string, Promise<Value>>()
   let total = 0

@@ -7,15 +7,15 @@ import type { CheckValues } from '../core/rules/pass/pass-rules.ts'
 
 /** The properties of a pass from which the package or the object of a platform is built. */
 export interface WalletPass {
-  /** The ID of the copy of the pass that the current holder has. The IDs of new objects contain it. */
+  /** The ID of the current holder's copy of the pass, which the IDs of new objects contain. */
   id: string
   /** The serial number at Apple if another provider issued the pass. If omitted, the serial number is the ID. */
   serialNumber?: string
   templateId: string
   templateVersion: number
   /**
-   * The suffix of the object's ID if the object exists at the platform. The suffix of a new object consists of the ID
-   * of the pass and the kind.
+   * The suffix of the object's ID if the platform already has an object. Otherwise, the suffix consists of the ID of
+   * the pass and the kind.
    */
   objectSuffix?: string
   /** The IDs of the objects of `google.linkedPasses` that exist at Google. */
@@ -23,12 +23,12 @@ export interface WalletPass {
   /** Apple's authenticationToken: random for each holder of a pass, and never changed. */
   authenticationToken: string
   card: Card
-  /** The web service that Apple devices must use from now on, if it is not this server. */
+  /** The web service that Apple devices must use in the future, if it is not this server. */
   webServiceUrl?: string
   /** The ID of the group of the pass. Wallets show the passes of a group in one stack. */
   groupId?: string
   translations?: Card[]
-  /** The images in the other languages, if `translations` is omitted. */
+  /** The images in the other languages. Set if `translations` is omitted. */
   translatedImages?: Pick<Card, 'language' | 'images' | 'ownImages'>[]
   /**
    * The text of the last notification, or its texts by language. Apple Wallet can only show a notification as a field
@@ -38,7 +38,7 @@ export interface WalletPass {
   /** The digest of the pass's classKey, if its version has one. Passes with the same digest share a class. */
   classDigest?: string
   /**
-   * The card without values of the holder. Everything that several holders share, such as a class, is built from it.
+   * The card without values of the holder. Resources that several holders share, such as a class, are built from it.
    */
   templateCard: Card
   templateTranslations?: Card[]
@@ -57,17 +57,17 @@ export interface ImageFile extends ImageSize {
 }
 
 /**
- * Loads an image in several sizes. Scales 2 and 3 are omitted if the image has too few pixels. @throws ImageFault, or
- * another error if it is missing
+ * Loads an image in several sizes. Omits scales 2 and 3 if the image has too few pixels.
+ * @throws ImageFault if the image is damaged, or another error if it does not exist
  */
 export type LoadImageFiles = (id: string, sizes: readonly ImageSize[]) => Promise<ImageFile[]>
 
 export interface ProviderCall {
-  /** The name of the provider in the facts of its platform. */
+  /** The name of the provider, as in `platformFacts`. */
   provider: string
   /** The name of the identity. If omitted, it is the identity of the server. */
   identity?: string
-  /** The outcomes: several for APNs, where one call sends many pushes. */
+  /** The outcomes. A call to APNs has several, because it sends many pushes. */
   outcomes: string[]
   seconds: number
 }
@@ -92,8 +92,8 @@ export interface Wallet {
   /** @throws ApiError PASS_ISSUING_FAILED, or the `signingError` of the platform */
   check(pass: WalletPass, at: Date): Promise<void>
   /**
-   * Returns what the platform would reject in a version that is to be published, with paths in its definition. `sample`
-   * is an example of a pass of this version. If a wallet lacks this method, `check` is called with the sample instead.
+   * Returns the issues for which the platform would reject a version, with paths in its definition. `sample` is an
+   * example of a pass of this version. If a wallet lacks this method, `check` is called with the sample instead.
    * @throws ApiError like check
    */
   checkVersion?(version: VersionContent, sample: WalletPass, at: Date): Promise<Issue[]>

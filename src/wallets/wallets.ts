@@ -13,7 +13,7 @@ export interface Side {
 
 interface ConnectedSides {
   apple: Side & { wallet: AppleWallet; push: (ApplePush & Partial<RenewablePush>) | undefined }
-  /** The requests of each identity are limited in rate. */
+  /** Requests are rate-limited per identity. */
   google: Side & { wallet: GoogleWallet; api: GoogleApi; callbacks: CallbackVerifier }
 }
 

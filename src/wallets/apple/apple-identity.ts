@@ -5,7 +5,7 @@ import { CredentialError } from '../wallet.ts'
 export interface AppleIdentity {
   passTypeIdentifier: string
   teamIdentifier: string
-  /** The pass certificate in PEM. With the key, it is the client certificate for Apple push. */
+  /** The pass certificate in PEM. With the key, it is also the client certificate for Apple push. */
   certificatePem: string
   key: KeyObject
   certificate: ParsedCertificate
@@ -21,7 +21,7 @@ export interface ParsedCertificate {
 
 export interface CredentialSource {
   source: string
-  /** PEM. Certificates can also be DER. */
+  /** The certificate or key, in PEM or DER. */
   pem: string | Buffer
 }
 
@@ -29,13 +29,13 @@ export interface AppleCredentials {
   certificate: CredentialSource
   key: CredentialSource & { passphrase?: string }
   wwdr: CredentialSource
-  /** If set, it must be the certificate's subject UID. */
+  /** If set, it must equal the UID in the certificate's subject. */
   passTypeIdentifier?: string
-  /** If set, it must be the certificate's subject OU. */
+  /** If set, it must equal the OU in the certificate's subject. */
   teamIdentifier?: string
 }
 
-/** Checks everything that would make phones silently reject passes. @throws CredentialError with the fix */
+/** Returns the identity. Checks all that would make phones silently reject its passes. @throws CredentialError */
 export function parseAppleIdentity(credentials: AppleCredentials, at: Date): AppleIdentity {
   const identity = readAppleIdentity(credentials)
   assertValidity(identity.certificate, 'pass certificate', credentials.certificate.source, at)
@@ -43,7 +43,7 @@ export function parseAppleIdentity(credentials: AppleCredentials, at: Date): App
   return identity
 }
 
-/** Does the same as parseAppleIdentity, but accepts expired certificates. Signing a pass reports them. */
+/** Does the same as parseAppleIdentity, but accepts expired certificates, with which no pass can be signed. */
 export function readAppleIdentity(credentials: AppleCredentials): AppleIdentity {
   const leaf = parseCertificate(credentials.certificate, 'pass certificate')
   const wwdr = parseCertificate(credentials.wwdr, 'WWDR certificate')
@@ -62,7 +62,7 @@ export function assertKeyMatches(leaf: X509Certificate, key: KeyObject, { certif
   )
 }
 
-/** Returns the subject, checked against the configuration. @throws CredentialError */
+/** Returns the identifiers in the subject. @throws CredentialError if one is missing or is not the configured one */
 export function readSubject(
   leaf: X509Certificate,
   { certificate: { source }, passTypeIdentifier, teamIdentifier }: AppleCredentials,

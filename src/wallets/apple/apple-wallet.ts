@@ -16,13 +16,13 @@ export interface AppleWallet extends Wallet {
   readonly platform: 'apple'
   passJson(pass: ApplePass): JsonObject
   /**
-   * Prepares the package except for the signature, which takes the most time. @throws ApiError PASS_ISSUING_FAILED;
-   * APPLE_SIGNING_FAILED
+   * Prepares a package except for its signature, which takes the most time.
+   * @throws ApiError PASS_ISSUING_FAILED, APPLE_SIGNING_FAILED
    */
   preparePackage(pass: ApplePass, at: Date): Promise<UnsignedPackage>
   /**
-   * Creates the signature of a package. Packages with the same content can share the signature. @throws ApiError
-   * APPLE_SIGNING_FAILED
+   * Creates the signature of a package. Packages with the same content can share a signature.
+   * @throws ApiError APPLE_SIGNING_FAILED
    */
   signPackage(unsigned: UnsignedPackage, at: Date): Promise<Buffer>
   /** Uses a renewed certificate of the same pass type and team for further signatures. */
@@ -31,10 +31,10 @@ export interface AppleWallet extends Wallet {
 
 /** A package (application/vnd.apple.pkpass) without its signature. */
 export interface UnsignedPackage {
-  /** The ID of the signed content and the signer: SHA-256 of the manifest, and the certificate. */
+  /** The ID of the signed content and of the signer: SHA-256 of the manifest, and a short name of the certificate. */
   digest: string
   manifestSha256: Buffer
-  /** A text that is shown with the wrong translation, because the values of the pass made it equal to another text. */
+  /** A text that phones show with the wrong translation, because values of the pass made it equal to another text. */
   ambiguous?: AmbiguousText & { language: string }
   complete(signature: Buffer): Buffer
 }
@@ -49,8 +49,8 @@ export interface AppleWalletOptions {
 }
 
 /**
- * The maximum size of images by default, which limits the memory of a download with images in many languages. A poster
- * that compresses badly has 12 MiB in all scales.
+ * The default of `maxImageBytes`, which limits the memory of a download with images in many languages. A poster that
+ * compresses badly has 12 MiB in all scales.
  */
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024
 
@@ -62,7 +62,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
   let { identity, sign, name } = signerOf(options.identity)
   const imageSets = createImageSets(loadImageFiles)
 
-  /** Loads one set at a time, so that a pass with too many images never has all of them in memory. */
+  /** Loads one set of images at a time, so that a pass with too many images never has all of them in memory. */
   async function imagesOf({ card, translations, translatedImages = translations }: ApplePass): Promise<ImageSet[]> {
     const sets: ImageSet[] = []
     let bytes = 0
@@ -86,8 +86,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
     }))
     const others = read.map(({ language, strings }) => [language, strings] as const)
     const [ambiguous] = read.flatMap((one) => (one.ambiguous ? [{ ...one.ambiguous, language: one.language }] : []))
-    // Include a file for the default language too, because without this file, a phone in the default language shows
-    // another language.
+    // Include a file for the default language, too: without it, a phone in the default language shows another language.
     const originals = new Map(others.flatMap(([, strings]) => [...strings.keys()].map((text) => [text, text] as const)))
     const languages = [[card.language, originals] as const, ...others]
     const ofLanguages = languages.map(([language, strings]) =>

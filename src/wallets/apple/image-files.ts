@@ -9,15 +9,16 @@ import { type PackageFile, packageFile, type ZipPart, zipPart } from './package.
 
 export interface CardImages {
   images: Partial<Record<ImageRole, string>>
-  /** The color of the plain icon, as `#rrggbb`; `undefined` if other images contain an icon. */
+  /** The color of a plain icon, as `#rrggbb`; `undefined` if this set needs no plain icon. */
   background: string | undefined
-  /** The language of images that differ by language. If omitted, the images are at the top of the package. */
+  /** The language of the folder with these images. If omitted, the images are at the top of the package. */
   language?: string
 }
 
 /**
- * Creates the files of images. The result always includes an icon, because phones reject a pass without one. @throws
- * ApiError PASS_ISSUING_FAILED
+ * Creates the image files of a set. With a `background`, a set without an icon gets a plain one, because phones reject
+ * a pass without an icon.
+ * @throws ApiError PASS_ISSUING_FAILED
  */
 async function buildImageFiles(
   { images, background, language }: CardImages,
@@ -108,7 +109,7 @@ export interface ImageSet {
   digests: Record<string, string>
 }
 
-/** Returns the image files of a card. Equal images give the same set. */
+/** Returns the image files of a set. Equal images result in the same set. */
 export type ImageSets = (card: CardImages) => Promise<ImageSet>
 
 const MAX_KEPT_BYTES = 64 * 1024 * 1024
@@ -137,11 +138,11 @@ interface Points {
 }
 
 interface RoleSizes {
-  /** The size that files are fitted into: the largest of any style. */
+  /** The size into which files are fitted: the largest size of any style. */
   fit: Points
   /**
-   * Whether to enlarge a smaller image, so that it has all scales. If a scale is missing, a phone shows no image in
-   * some places.
+   * Whether to enlarge a smaller image, so that it has all scales. If a scale is missing, a phone does not show the
+   * image in some places.
    */
   isEnlarged?: true
   /** Whether few passes have such an image. Its files are created on first use instead of at the upload. */

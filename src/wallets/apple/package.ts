@@ -22,9 +22,8 @@ const contentType = sequence(id.contentType, setOf(id.data))
 
 /**
  * Creates detached CMS signatures (RFC 5652) as phones require: SHA-256, a signed signing time, and the leaf and
- * intermediate certificates. The signature takes most of the time that a package needs. Therefore, everything that is
- * equal for all signatures of a second is encoded once, and the computation with the private key runs on a thread of
- * the pool.
+ * intermediate certificates. The signature takes most of the time that a package needs. Therefore, the bytes that all
+ * signatures of a second share are encoded once, and the private key is used on a thread of the pool.
  */
 export function createSigner(identity: AppleIdentity): Signer {
   const issuer = issuerAndSerial(identity.certificate.der)
@@ -58,8 +57,8 @@ export function createSigner(identity: AppleIdentity): Signer {
 const SHA256_BYTES = 32
 
 /**
- * The bytes that all signatures of a second share. In place of the digest (the end of the attributes) and of the
- * signature value, they contain zeros.
+ * The bytes that all signatures of a second share. They contain zeros in place of the digest, which is at the end of
+ * the attributes, and of the signature value.
  */
 interface SignatureForm {
   /** The signing time in seconds since 1970. */
@@ -94,8 +93,8 @@ function signRsa(data: Uint8Array, key: KeyObject): Promise<Buffer> {
 }
 
 /**
- * The following functions implement only the part of DER that signatures need. They read no certificates other than
- * those that OpenSSL has accepted.
+ * The following functions implement only the part of DER that signatures need. They read only certificates that OpenSSL
+ * has accepted.
  */
 
 export function element(tag: number, ...contents: Uint8Array[]): Buffer {
@@ -125,7 +124,7 @@ export function objectIdentifier(dotted: string): Buffer {
   return element(0x06, Buffer.from([first * 40 + second, ...arcs.flatMap(base128)]))
 }
 
-/** Encodes a time in seconds: UTCTime from 1950 to 2049, else GeneralizedTime (RFC 5652, 11.3). */
+/** Encodes a time without fractions of a second: UTCTime from 1950 to 2049, else GeneralizedTime (RFC 5652, 11.3). */
 export function time(at: Date): Buffer {
   const digits = at.toISOString().replaceAll(/\D/g, '').slice(0, 14)
   const year = at.getUTCFullYear()
@@ -175,7 +174,7 @@ export interface ZipEntry {
 export interface ZipPart {
   chunks: Uint8Array[]
   size: number
-  /** The central directory of these entries, with offsets as if the archive started with them. */
+  /** The central directory of these entries, with offsets for an archive that starts with them. */
   directory: Buffer
   count: number
 }
@@ -190,7 +189,7 @@ const READABLE_FILE = (0o100644 << 16) >>> 0
 const UTF8_NAMES = 0x0800
 const STORED = 0
 const DEFLATED = 8
-/** The first day that zip can represent, so that equal passes give equal archives. */
+/** The date of all entries: the first day that zip can represent. Equal passes thereby give equal archives. */
 const DATE_1980_01_01 = 0x0021
 const MAX_ENTRIES = 0xffff
 const MAX_BYTES = 0xffffffff
@@ -207,7 +206,7 @@ interface Packed extends ZipEntry {
   packed: Uint8Array
 }
 
-/** Creates a zip of the entries, after existing parts. @throws RangeError if it would need the 64-bit format */
+/** Creates a zip of existing parts, followed by entries. @throws RangeError if it would need the 64-bit format */
 export function zip(entries: readonly ZipEntry[], before: readonly ZipPart[] = []): Buffer {
   const parts = [...before, zipPart(entries)]
   const sum = (numberOf: (part: ZipPart) => number) => parts.reduce((total, part) => total + numberOf(part), 0)
@@ -222,7 +221,7 @@ export function zip(entries: readonly ZipEntry[], before: readonly ZipPart[] = [
   let central = directoryStart
   for (const part of parts) {
     const end = central + part.directory.copy(archive, central)
-    // Shift the offsets of the part's directory.
+    // Add the position of the part to the offsets in its directory.
     for (; central < end; central += CENTRAL_HEADER + archive.readUInt16LE(central + 28)) {
       archive.writeUInt32LE(archive.readUInt32LE(central + 42) + local, central + 42)
     }

@@ -36,8 +36,8 @@ export const groupNames = {
 } as const satisfies Record<FieldGroup, string>
 
 /**
- * Builds pass.json. Keys that the service sets take precedence over the definition's overrides, and the overrides take
- * precedence over the values of the card. Never throws.
+ * Builds pass.json. Keys that the server must set, such as the serial number, take precedence over the definition's
+ * overrides, and the overrides take precedence over the values of the card. Never throws.
  */
 export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webServiceUrl: string): JsonObject {
   const { card } = pass
@@ -62,19 +62,19 @@ export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webSer
   }
 }
 
-/** Returns the key that groups passes on a phone, which only event tickets and boarding passes support. */
+/** Returns the key that groups passes on a phone. Only event tickets and boarding passes support it. */
 function groupingOf({ card, groupId }: ApplePass): JsonObject {
   const isTaken = card.passType === 'eventTicket' || card.passType === 'boardingPass'
   return groupId !== undefined && isTaken ? { groupingIdentifier: groupId } : {}
 }
 
-/** The style of iOS 27, next to the classic style, which earlier versions show. */
+/** The poster style of iOS 27. Passes also have the classic style, which earlier versions show. */
 const POSTER = 'posterGeneric'
 
 export function applyOverrides(base: JsonObject, filled: JsonObject, passType: PassType): JsonObject {
   const { transitType = 'PKTransitTypeGeneric', ...overrides } = toTypes(filled)
   const style = base[passType] as JsonObject
-  // Remove the overrides of other classic styles, because phones reject a pass with two of them.
+  // Remove the overrides of other classic styles, because phones reject a pass with two classic styles.
   for (const other of PassType.options) if (other !== passType) delete overrides[other]
   return mergeOver({ ...base, [passType]: passType === 'boardingPass' ? { ...style, transitType } : style }, overrides)
 }
@@ -111,9 +111,9 @@ function isShown(field: { value?: unknown } | null | undefined): boolean {
 }
 
 /**
- * Adds a field with the text of the last notification to the back of each style. Phones show the text because this
- * field changed. The key of the field is the same in all styles, so that a phone that shows another style after an
- * update of iOS does not announce the text again.
+ * Adds a field with the text of the last notification to the back of each style. Phones show the text when this field
+ * changes. The key of the field is the same in all styles, so that a phone that shows another style after an update of
+ * iOS does not announce the text again.
  */
 function withMessage(shown: JsonObject, { card, message }: ApplePass): JsonObject {
   if (message === undefined) return shown
@@ -202,8 +202,8 @@ function uniqueKeys(known: string[] = []): (key: string) => string {
 }
 
 /**
- * Returns the barcode, and a second barcode for phones that do not support the format of the first one. Returns none
- * without a message, because phones reject a barcode without a message.
+ * Returns the barcode, and a second barcode for phones that do not support the format of the first one. Returns no
+ * barcode if its message is empty, because phones reject such a barcode.
  */
 function barcodes(barcode: Card['barcode']): JsonObject {
   if (barcode.message === '') return {}
@@ -211,7 +211,7 @@ function barcodes(barcode: Card['barcode']): JsonObject {
   const { fallback } = barcodeFormats[barcode.format]
   if (fallback === undefined) return { barcodes: [first] }
   const second = appleBarcode(barcode, fallback)
-  // Write the fallback under the deprecated key, which does not support the formats that have a fallback.
+  // Write the fallback under the deprecated key `barcode`, which does not support the format of the first barcode.
   return { barcodes: [first, second], barcode: second }
 }
 
@@ -235,8 +235,8 @@ export function nfcKeys({ nfc }: { nfc?: Card['nfc'] | undefined }): JsonObject 
 }
 
 /**
- * The maximum number of locations that phones use. The locations of the design come first, and the location of the
- * event or trip comes last.
+ * The maximum number of locations that phones use. The locations of the design precede the location of the event or
+ * trip.
  */
 const MAX_LOCATIONS = 10
 
@@ -252,8 +252,8 @@ function locationsOf(card: Card): JsonObject[] {
 const DAY_MS = 86_400_000
 
 /**
- * Returns the relevant time of the design, or else of the event or trip, under the key for iOS versions before 18
- * (`relevantDate`) and under the key since iOS 18 (`relevantDates`).
+ * Returns the relevant time of the design, or else of the event or trip, under the key for iOS before version 18
+ * (`relevantDate`) and the key for later versions (`relevantDates`).
  */
 function relevantDates(card: Card): JsonObject {
   const ofDesign = relevantMoment(card)
@@ -265,7 +265,7 @@ function relevantDates(card: Card): JsonObject {
   return { relevantDate: date, relevantDates: [entry] }
 }
 
-/** Formats a time without a fraction of a second, because phones reject it. */
+/** Formats a time without a fraction of a second, because phones reject fractions. */
 function w3cDate(at: Date): string {
   return `${at.toISOString().slice(0, -5)}Z`
 }

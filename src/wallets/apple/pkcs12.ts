@@ -3,7 +3,7 @@ import { CredentialError } from '../wallet.ts'
 import type { CredentialSource } from './apple-identity.ts'
 
 /**
- * The types of those parts of node-forge that read PKCS #12. The library is needed because WebCrypto lacks the ciphers
+ * The types of the parts of node-forge that read PKCS #12. The library is needed, because WebCrypto lacks the ciphers
  * that Keychain Access uses.
  */
 interface Forge {
@@ -28,8 +28,8 @@ interface BigInteger {
 const require = createRequire(import.meta.url)
 
 /**
- * Whether a file is PKCS #12: a DER sequence whose first member is the version 3. The first member of a certificate is
- * a sequence instead.
+ * Whether a file is PKCS #12: a DER sequence whose first member is the version number 3. A certificate starts with a
+ * sequence instead.
  */
 export function isPkcs12({ pem }: CredentialSource): boolean {
   const bytes = Buffer.from(pem)

@@ -23,7 +23,7 @@ export interface ApplePush {
 export interface RenewablePush extends ApplePush {
   /**
    * Uses the renewed certificate for all further pushes.
-   * @throws CredentialError if push does not accept the certificate; the previous certificate stays in use in that case
+   * @throws CredentialError if push does not accept the certificate. The previous certificate then stays in use
    */
   renew(identity: AppleIdentity): void
 }
@@ -42,8 +42,8 @@ const CALLS_IN_FLIGHT = 4
 const TIMEOUT_MS = 10_000
 
 /**
- * A push for a pass. Its payload is an empty object with a space, because the library sends no body for exactly {}, and
- * Apple rejects a push without a body.
+ * A push for a pass. Its payload is an empty object that contains a space: the library sends no body for exactly {},
+ * and Apple rejects a push without a body.
  */
 class PassChanged extends Notification {
   compile(): string {
@@ -120,8 +120,8 @@ function openProvider({ identity, server }: Pick<ApplePushOptions, 'identity' | 
     return new Provider({
       cert: identity.certificatePem,
       key: identity.key.export({ type: 'pkcs8', format: 'pem' }) as string,
-      // Use Apple's production host by default, as passes require. For any other address, the library requires
-      // `production: false`.
+      // Use Apple's production host by default, because pushes for passes require it. For any other address, the
+      // library requires `production: false`.
       ...(server
         ? { production: false, address: server.address, port: server.port, ca: [server.ca] }
         : { production: true }),

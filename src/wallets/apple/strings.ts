@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../core/json.ts'
 import type { JsonObject } from './overrides/overrides.ts'
 
-/** The texts of a pass in one language, by the text of the default language in pass.json. */
+/** The texts of a pass in one language. The keys are the texts of the default language in pass.json. */
 export type Strings = Map<string, string>
 
 /** The keys of pass.json, at any depth, whose texts phones translate. */
@@ -33,7 +33,7 @@ const translatedKeys = new Set([
  * differ.
  */
 export interface AmbiguousText {
-  /** The place that shows a wrong translation: phones show the translation of `other` there. */
+  /** The place that shows a wrong translation, namely the translation of the text at `other`. */
   place: string
   other: string
 }
@@ -44,7 +44,7 @@ export interface TranslatedTexts {
 }
 
 /**
- * Returns the translations of the texts in pass.json. A phone supports only one translation per text. If a text has two
+ * Returns the translations of the texts in pass.json. Phones support only one translation per text. If a text has two
  * translations because of the values of the pass, the first one is used.
  */
 export function stringsOf(original: JsonObject, translated: JsonObject): TranslatedTexts {
@@ -63,7 +63,7 @@ export function stringsOf(original: JsonObject, translated: JsonObject): Transla
 
 type Path = readonly (string | number)[]
 
-/** Visits each text that phones translate. The path is a mutable array, which the visitor must not keep. */
+/** Visits each text that phones translate. The visitor must not keep the path, because this function changes it. */
 function eachText(
   original: unknown,
   translated: unknown,
@@ -90,7 +90,7 @@ function eachText(
   }
 }
 
-/** Returns the first place with a text. The search runs only if a text is ambiguous, which is rare. */
+/** Returns the first place with a text. Called only for an ambiguous text, which is rare. */
 function firstPlaceOf(wanted: string, original: JsonObject, translated: JsonObject): string {
   let place: string | undefined
   eachText(original, translated, (text, _, path) => {
@@ -100,8 +100,8 @@ function firstPlaceOf(wanted: string, original: JsonObject, translated: JsonObje
 }
 
 /**
- * Finds the translated form of a field by its key, because the positions differ if a field is empty, and therefore
- * missing, in one language.
+ * Finds the translation of an item of a list by its key. Positions can differ, because a field that is empty in one
+ * language is missing there.
  */
 function counterpart(item: unknown, others: unknown[], index: number): unknown {
   const key = isJsonObject(item) ? item.key : undefined

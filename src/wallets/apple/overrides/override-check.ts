@@ -17,8 +17,8 @@ import type { JsonObject } from './overrides.ts'
 import { Overrides, unknownKeys } from './pass-json-schema.ts'
 
 /**
- * Returns the overrides that Apple would reject or ignore, with their paths in the definition. Values without an
- * example or a default are only checked for each pass.
+ * Returns the overrides that Apple would reject or ignore, with their paths in the definition. A value with a
+ * placeholder that has neither an example nor a default is only checked for each pass.
  */
 export function checkOverrides(definition: Definition, passType: PassType): Issue[] {
   if (!definition.apple) return []
@@ -60,7 +60,7 @@ export function compileOverrides(definition: Definition, passType: PassType): ((
 }
 
 function findIssues(definition: Definition, passType: PassType, scope: Scope): Issue[] {
-  // Report values of the wrong type here, because the creation of pass.json would silently omit them.
+  // Report a value that is not an object here, because it would be silently left out of pass.json.
   for (const name of [passType, 'posterGeneric', ...(definition.nfc ? ['nfc'] : [])]) {
     const style = definition.apple?.[name]
     if (style !== undefined && !isJsonObject(style)) return [{ path: ['apple', name], message: 'Must be an object' }]
@@ -81,7 +81,7 @@ function findIssues(definition: Definition, passType: PassType, scope: Scope): I
 }
 
 /**
- * Whether an issue is in the overrides. `checkPoster` reports issues of the design's fields, and `checkNfc` issues of
+ * Whether an issue is about the overrides. `checkPoster` reports issues of the design's fields, and `checkNfc` those of
  * the NFC message.
  */
 function isOverridden(
@@ -94,14 +94,14 @@ function isOverridden(
   return isJsonObject(posterGeneric) && (rest.at(-1) === 'key' || (group !== undefined && group in posterGeneric))
 }
 
-/** Returns the fields that overrides can replace, to find duplicate keys. */
+/** Returns the design's fields with only their keys, so that keys that the overrides repeat are found. */
 function keysOf({ design }: Definition): JsonObject {
   return Object.fromEntries(
     fieldGroups.map((group) => [groupNames[group], design.fields[group].map(({ key }) => ({ key, value: '' }))]),
   )
 }
 
-/** Returns the path in the definition. `transitType` can be at the top of the overrides or in the style. */
+/** Returns the path in the definition, where `transitType` can be at the top of the overrides or in the style. */
 function pathInDefinition(path: Issue['path'], { apple }: Definition): Issue['path'] {
   return path[1] === 'transitType' && apple?.transitType !== undefined ? ['apple', 'transitType'] : ['apple', ...path]
 }

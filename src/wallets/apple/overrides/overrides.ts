@@ -7,8 +7,8 @@ import { Color, Field, isNumberField, isW3cDate, Overrides, RelevantDate } from 
 export type JsonObject = Record<string, unknown>
 
 /**
- * Merges overrides into an object: nested objects are merged, other values replace those of the base, and `null`
- * removes a key. A value that is not an object does not replace an object.
+ * Merges overrides into an object. If the base has an object for a key, only an object can change it, and the two are
+ * merged. Any other value of the base is replaced, or removed by `null`.
  */
 export function mergeOver(base: JsonObject, overrides: JsonObject): JsonObject {
   if (Object.keys(overrides).length === 0) return base
@@ -60,7 +60,7 @@ function finish(object: JsonObject, type: z.ZodType): JsonObject {
   }
   if (type === RelevantDate) {
     const date = object.date ?? object.relevantDate
-    // Do not copy an invalid date, so that it is reported only once.
+    // Do not copy an invalid date to the other key, so that it is reported only once.
     return !isW3cDate(date) ? object : { ...object, date, relevantDate: object.relevantDate ?? date }
   }
   return object
@@ -80,8 +80,8 @@ function convertText(value: string, type: z.ZodType): unknown {
 const NUMBER = new RegExp(formatPatterns.number.pattern)
 
 /**
- * Converts a text to a number. If a double cannot represent the number exactly, the text stays unchanged, and the
- * schema rejects it later.
+ * Converts a text to a number. If the text is not a number, or is an integer that a double cannot represent exactly, it
+ * stays unchanged, and the schema rejects it later.
  */
 function toNumber(text: string): string | number {
   const isExact = NUMBER.test(text) && (text.includes('.') || Number.isSafeInteger(Number(text)))

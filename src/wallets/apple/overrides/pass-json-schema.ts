@@ -16,9 +16,9 @@ import table from './field-table.json' with { type: 'json' }
 
 /**
  * The schema of pass.json, according to the rules of Apple's own open pass-builder and to Apple's documentation. Types
- * are checked strictly, because phones silently reject a pass with a value of the wrong type. Rules (issues with the
- * code `custom`) restrict texts or numbers further. Unknown keys are accepted, so that published versions with unknown
- * keys keep working. `unknownKeys` finds these keys.
+ * are checked strictly, because phones silently reject a pass with a value of the wrong type. `rules` (issues with the
+ * code `custom`) restrict values further. Unknown keys are accepted, so that published versions with unknown keys keep
+ * working. `unknownKeys` finds these keys.
  */
 
 const text = z.string()
@@ -29,7 +29,7 @@ const W3C_DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d
 
 export function isW3cDate(value: unknown): boolean {
   if (typeof value !== 'string' || !W3C_DATE.test(value) || Number.isNaN(Date.parse(value))) return false
-  // Date.parse converts February 30 to a day in March, so compare the day.
+  // Compare the day, because Date.parse converts February 30 to a day in March.
   const day = value.slice(0, 10)
   return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
 }
@@ -42,7 +42,7 @@ export const Color = text.refine(
 /** Apple's limit for images that a phone fetches. */
 const MAX_REMOTE_IMAGE_BYTES = 2_097_152
 
-/** Whether a URL is https. Requires the slashes, without which only browsers find the host. */
+/** Whether a URL is https. The two slashes are required, because only browsers find the host without them. */
 function isSecure(value: string): boolean {
   return URL.canParse(value) && /^https:\/\//i.test(value)
 }
@@ -263,7 +263,7 @@ export function isRefusedByPhones(issue: z.core.$ZodIssue): boolean {
   return issue.code !== 'custom' || issue.params?.isRefusedByPhones === true
 }
 
-/** Finds keys that pass.json does not have, at any depth. Does not search values of a wrong type. */
+/** Finds keys that pass.json does not support, at any depth. Does not search values of a wrong type. */
 export function* unknownKeys(
   value: unknown,
   type: z.ZodType = Overrides,
@@ -275,7 +275,7 @@ export function* unknownKeys(
   }
   if (!(type instanceof z.ZodObject) || !isJsonObject(value)) return
   const names = Object.keys(type.shape)
-  // Accept any key if the type names no keys, as for userInfo.
+  // Accept any key if the type defines no keys, such as `userInfo`.
   if (names.length === 0) return
   for (const [key, item] of Object.entries(value)) {
     if (Object.hasOwn(type.shape, key)) yield* unknownKeys(item, type.shape[key] as z.ZodType, [...path, key])
