@@ -11,8 +11,8 @@ export interface CallbackVerifier {
 }
 
 /**
- * Creates a verifier. If no known root key signed a callback, the verifier fetches the root keys again before it
- * rejects the callback.
+ * Creates a verifier. If no known root key signed a callback, fetches the root keys again before it rejects the
+ * callback.
  */
 export function createCallbackVerifier(issuerId: string, rootKeys: RootKeys): CallbackVerifier {
   return {
@@ -24,12 +24,12 @@ export function createCallbackVerifier(issuerId: string, rootKeys: RootKeys): Ca
   }
 }
 
-/** A user saved the pass to a phone, deleted it there, or activated it (transit tickets only). */
+/** The message that a user saved the pass to a phone, deleted it there, or activated it (transit tickets only). */
 export interface CallbackMessage {
   classId: string
   objectId: string
   eventType: 'save' | 'del' | 'activate'
-  /** Unique for each message. If Google sends a message again, the nonce is the same. */
+  /** The ID of the message. If Google sends a message again, the nonce is the same. */
   nonce: string
   expTimeMillis: number
 }
@@ -71,8 +71,8 @@ const Envelope = z.object({
   signedMessage: z.string().max(16_384),
 })
 
-// The latest time that a Date can have. A later expiry is rejected, because its Date would be invalid and the key would
-// never expire.
+// The latest time that a Date can have. A later expiry is rejected, because its Date would be invalid, and the key
+// would never expire.
 const LAST_MOMENT = 8.64e15
 
 /** A time in milliseconds since 1970, which Google writes as a number or as text. */
@@ -154,7 +154,7 @@ function parseSigningKey({ keyValue, keyExpiration }: z.output<typeof SigningKey
   try {
     publicKey = createPublicKey({ key: Buffer.from(keyValue, 'base64'), format: 'der', type: 'spki' })
   } catch {
-    // Reject a value that is not a key, in the same way as a key on another curve.
+    // Reject a value that is not a key, like a key on another curve.
     return undefined
   }
   if (publicKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') return undefined
@@ -169,12 +169,12 @@ interface RootKeys {
    * @throws GoogleApiError if no keys were ever fetched
    */
   current(): Promise<SigningKey[]>
-  /** Fetches the keys again, for a callback that no known key signed, but at most once a minute. */
+  /** Fetches the keys again, but at most once a minute. Called for a callback that no known key signed. */
   refreshed(): Promise<SigningKey[]>
 }
 
 export interface RootKeysOptions {
-  /** The URL of the keys; Google's by default. The property is read again for each request. */
+  /** The URL of the keys. Default: Google's. The property is read for each request, because it can change. */
   url?: string
   dispatcher?: Dispatcher
   clock: () => Date
@@ -224,7 +224,7 @@ export function createRootKeys(options: RootKeysOptions): RootKeys {
   }
 }
 
-/** Parses the usable keys of the file, which also has keys of other protocols and curves. */
+/** Parses the usable keys of the file, which also contains keys for other protocols and on other curves. */
 function parseRootKeys(text: string): SigningKey[] {
   const keys = (parseAs(KeysFile, text)?.keys ?? []).flatMap((value) => {
     const { data } = RootKeyJson.safeParse(value)

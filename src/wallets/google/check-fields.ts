@@ -3,7 +3,7 @@ import type { Issue } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { type Field, isRecordType, type PlainType, type RecordType, typeOf } from './fields.ts'
 
-/** The image that Google requires in a class, by the type of the class. */
+/** The field for the logo that Google requires in a class, by the type of the class. */
 const requiredLogos: Record<string, string> = { LoyaltyClass: 'programLogo', TransitClass: 'logo' }
 
 export function needsLogo(kind: GoogleKind): boolean {
@@ -12,13 +12,13 @@ export function needsLogo(kind: GoogleKind): boolean {
 
 export interface CheckOptions {
   /**
-   * Whether a missing logo is an issue. A missing logo is no issue without https, because Google fetches images only by
-   * https.
+   * Whether a missing logo is an issue. It is not an issue if the server has no https address, because Google fetches
+   * images only by https.
    */
   needsLogos: boolean
 }
 
-/** Returns the issues for which Google would reject a class or an object, with their paths in the resource. */
+/** Returns the issues for which Google would reject a class or an object, with their paths in this resource. */
 export function checkFields(type: RecordType, resource: object, { needsLogos }: CheckOptions): Issue[] {
   const logo = requiredLogos[type.name] ?? ''
   const found: Issue[] = []

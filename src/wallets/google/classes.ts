@@ -23,7 +23,7 @@ export type ClassContent = Pick<
   'templateId' | 'templateVersion' | 'templateCard' | 'templateTranslations' | 'classDigest'
 >
 
-/** Builds a class. Several passes share it, so it must not contain values of a holder. */
+/** Builds a class, which several passes share. It must not contain values of a holder. */
 export function buildClass(issuer: GoogleIssuer, content: ClassContent) {
   const { templateCard: card, templateTranslations = [] } = content
   const type = typeOf(kindOf(card), 'Class')
@@ -39,8 +39,7 @@ function ownClass(issuer: GoogleIssuer, content: ClassContent, card: Card): Goog
     ...compact({
       callbackOptions: callbackOptions(issuer),
       ...(card.nfc && { enableSmartTap: true, redemptionIssuers: [issuer.issuerId] }),
-      // Request a review, because Google approves classes of these kinds before it shows them, and again after each
-      // update.
+      // Request a review: Google approves classes of these kinds before it shows them, and again after each update.
       ...(kind !== 'generic' && { issuerName: nameOf(card), reviewStatus: 'UNDER_REVIEW' }),
       ...kindFields[kind](card, issuer),
     }),
@@ -75,7 +74,7 @@ const kindFields: Record<GoogleKind, (card: Card, issuer: GoogleIssuer) => Recor
     hexBackgroundColor: backgroundOf(card),
     classTemplateInfo: templateInfo(card),
   }),
-  // If facts of the flight are missing, the overrides of the definition must set the fields of the flight.
+  // If the pass has no facts of a flight, the overrides of the definition must set the fields of the flight.
   flight: (card) => ({ ...(card.flight && flightFields(card.flight)), classTemplateInfo: templateInfo(card) }),
   transit: (card, issuer) => ({
     transitType: transitTypes.get(card.apple.transitType) ?? 'OTHER',

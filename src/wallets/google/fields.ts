@@ -21,8 +21,8 @@ interface TextModule {
 }
 
 /**
- * Returns the fields in the order of the card as text modules, and after them the links that Google would not show as
- * links. If there are too many modules, the last one combines the remaining fields and links.
+ * Returns the fields in the order of the card as text modules, followed by links for which Google's list of links has
+ * no space. If there are too many modules, the last one combines the remaining fields and links.
  */
 export function textModules(card: Card, links: { uri: string; description: string }[] = []): TextModule[] | undefined {
   const modules: TextModule[] = [...frontGroups(card), card.fields.back]
@@ -52,7 +52,7 @@ function lineOf({ header, body }: TextModule): string {
 
 /**
  * Returns the layout of the front: at most three rows with at most three fields each. The layout refers to fields by
- * key, because the class is the same for all passes of a version.
+ * their keys, because all passes of a version share the class.
  */
 export function templateInfo(card: Card) {
   const native = nativeField(card)
@@ -67,7 +67,7 @@ function frontRows(card: Card): CardField[][] {
   return rows.map((keys) => keys.flatMap((key) => fields.get(key) ?? [])).filter((row) => row.length > 0)
 }
 
-/** Returns the fields of the design's front for which Google's front has no space. */
+/** Returns the fields on the front of the design for which Google's front has no space. */
 export function hiddenFields(card: Card): CardField[] {
   if (card.google.rows) return []
   const shown = new Set(frontRows(card).flat())
@@ -110,7 +110,7 @@ function row(fields: CardField[], native: NativeField | undefined) {
   return { oneItem: { item: first } }
 }
 
-// The language of values, which Google requires. The real language is unknown, but Google shows a value in any case.
+// Google requires a language for each text, and shows the text regardless of its language. The real one is unknown.
 const LANGUAGE = 'en'
 
 export function localized(value: string) {
@@ -120,8 +120,8 @@ export function localized(value: string) {
 const DATE_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 
 /**
- * Returns a date-time with its offset, because Google shows the local time, and with seconds, because Google requires
- * them.
+ * Returns a date-time with seconds, which Google requires, and with its offset, because Google shows the local time.
+ * Returns `undefined` for other texts.
  */
 export function dateTimeOf(text: string | null | undefined): string | undefined {
   const parts = DATE_TIME.exec(text ?? '')
@@ -133,7 +133,7 @@ export function isEmpty(record: object): boolean {
   return Object.keys(record).length === 0
 }
 
-/** Returns the first non-empty text, since Google rejects empty ones. */
+/** Returns the first text that is not blank, because Google rejects empty texts. */
 export function firstText(...texts: (string | null | undefined)[]): string | undefined {
   return texts.find((text) => text !== null && text !== undefined && text.trim() !== '') ?? undefined
 }

@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { CredentialError } from '../wallet.ts'
 
 export interface GoogleIdentity {
-  /** The number of the issuer account, which starts every class and object ID. */
+  /** The number of the issuer account, with which every class ID and object ID starts. */
   issuerId: string
   clientEmail: string
   privateKey: KeyObject
@@ -67,7 +67,7 @@ function parseAccount(source: string, json: string): Record<string, unknown> {
   try {
     value = JSON.parse(json)
   } catch {
-    // Replace the message of the parser, which quotes the text and so can contain a private key.
+    // Replace the parser's error message, which quotes the text and so can contain a private key.
     throw new CredentialError(`The Google service account key from ${source} is not JSON. ${HOW_TO_GET_ONE}`)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

@@ -17,19 +17,19 @@ export interface GoogleWallet extends Wallet {
   classOf(content: ClassContent): GoogleResource
   objectOf(pass: WalletPass, at: Date): GoogleResource
   /**
-   * Returns a link that saves passes. Their objects must exist at Google. A link fits at most `countFitting` passes.
+   * Returns a link with which a holder saves passes, at most `countFitting` ones. Their objects must exist at Google.
    * @throws ApiError GOOGLE_JWT_FAILED
    */
   saveUrl(places: readonly GooglePlace[], at: Date): Promise<string>
-  /** Returns how many objects, counted from the first, fit into one save link (at most five). */
+  /** Returns how many of the first objects fit into one save link (at most five). */
   countFitting(places: readonly GooglePlace[]): number
 }
 
 export interface GoogleWalletOptions {
   identity: GoogleSigner
   /**
-   * The URL at which Google fetches images and sends callbacks. If it is not https, classes and objects contain
-   * neither, because Google uses only https.
+   * The URL from which Google fetches images and to which it sends callbacks. If it is not https, classes and objects
+   * contain neither, because Google uses only https.
    */
   publicUrl: string
 }
@@ -47,7 +47,7 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
     countFitting: (places) => countFitting(identity, places),
 
     async saveUrl(places, at) {
-      // Use Google's own address even if the API is an emulator.
+      // Use Google's address even if the API is an emulator.
       return `https://pay.google.com/gp/v/save/${await buildSaveJwt(identity, claimsOf(identity, places, at))}`
     },
   }
@@ -114,8 +114,8 @@ function countFitting(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, pl
 }
 
 /**
- * Creates the JWT of a save link. It is short, because it contains only the IDs of objects and classes. @throws
- * ApiError GOOGLE_JWT_FAILED
+ * Creates the JWT of a save link. It contains only the IDs of objects and classes, so that it is short.
+ * @throws ApiError GOOGLE_JWT_FAILED
  */
 async function buildSaveJwt(identity: GoogleSigner, claims: SaveClaims): Promise<string> {
   try {

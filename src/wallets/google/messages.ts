@@ -10,7 +10,7 @@ import { kindOf } from './resource.ts'
 import { buildTranslated } from './translate.ts'
 
 export interface WrittenMessage {
-  /** Unique within the pass. Google ignores a message with an existing ID. */
+  /** The ID, unique within the pass. Google ignores a message with an existing ID. */
   id: string
   /** If empty or omitted, the header is the name of the organization. */
   header: WrittenText | undefined
@@ -34,8 +34,8 @@ export function buildMessage(
 }
 
 /**
- * Adds a message exactly once. If a previous attempt may have taken effect, `mayBeThere` must be set. If the object has
- * the maximum number of messages, the oldest ones are removed.
+ * Adds a message exactly once. Set `mayBeThere` if a previous attempt can have succeeded. If the object has the maximum
+ * number of messages, the oldest ones are removed.
  * @throws GoogleApiError
  */
 export async function sendMessage(
@@ -52,7 +52,7 @@ export async function sendMessage(
     if (!(error instanceof GoogleApiError && error.kind === 'invalid')) throw error
     const messages = await read()
     if (messages.length < MAX_MESSAGES) throw error
-    // Send the remaining messages as plain text, so that phones do not notify their users of them again.
+    // Send the remaining messages as plain text, so that phones do not notify their users about them again.
     const kept = messages.slice(1 - MAX_MESSAGES).map((known) => ({ ...known, messageType: 'TEXT' }))
     await api.setMessages(kind, id, kept, role)
     await api.addMessage(kind, id, message, role)

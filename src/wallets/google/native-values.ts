@@ -8,10 +8,10 @@ export interface NativeField {
 }
 
 /**
- * Returns the field with the points of a loyalty card or the balance of a gift card. For points, this is the field that
- * the definition names, or else the first balance of the pass, or else the first number in the primary fields, or else
- * in the header fields. For a balance of a gift card, it is the first amount of money in the primary or header fields.
- * Returns `undefined` if the definition's overrides already set the value.
+ * Returns the field with the points of a loyalty card or the balance of a gift card. The points are in the field that
+ * the definition names. If it names none, they are the first balance of the pass, or else the first number in the
+ * primary and then the header fields. The balance of a gift card is the first amount of money in these fields. Returns
+ * `undefined` if the definition's overrides already set the value.
  */
 export function nativeField(card: Card): NativeField | undefined {
   const { header, primary, secondary, auxiliary } = card.fields
@@ -32,12 +32,12 @@ export function nativeField(card: Card): NativeField | undefined {
   return undefined
 }
 
-/** Returns the field of the front that shows the first balance, or else the balance itself. */
+/** Returns the field of the front that shows the first balance of the pass, or else this balance itself. */
 function balanceField({ balance, fields: { header, primary, secondary, auxiliary } }: Card): CardField | undefined {
   return balance && ([...primary, ...header, ...secondary, ...auxiliary].find(({ isBalance }) => isBalance) ?? balance)
 }
 
-/** Returns the part of the object that contains the value, or an empty object if Google does not accept the value. */
+/** Returns the keys of the object for this value; none if Google does not accept the value. */
 export function nativeValue(card: Card): Record<string, unknown> {
   const { field } = nativeField(card) ?? {}
   if (!field || field.value.trim() === '') return {}
@@ -53,7 +53,7 @@ export function isShownByItself(card: Card, field: CardField): boolean {
 }
 
 const MAX_INT32 = 2 ** 31 - 1
-/** The number of decimal digits that a double always holds exactly. */
+/** The number of decimal digits up to which a double is always exact. */
 const EXACT_DIGITS = 15
 
 function balanceOf(field: CardField): Record<string, unknown> {
@@ -67,8 +67,8 @@ function balanceOf(field: CardField): Record<string, unknown> {
 }
 
 /**
- * Converts an amount of money to millionths. Returns `undefined` for other values and for an amount that exceeds an
- * int64.
+ * Converts an amount of money to millionths. Returns `undefined` for other values, for amounts with smaller fractions,
+ * and for an amount that exceeds an int64.
  */
 function moneyOf({ typed }: CardField): { micros: string; currencyCode: string } | undefined {
   const { as, text = '', currency = '' } = typed ?? {}

@@ -59,15 +59,15 @@ function ownObject(issuer: GoogleIssuer, pass: WalletPass, at: Date): GoogleReso
   }
 }
 
-/** Returns the holder's own thumbnail as an image of the details, because Google has no other place for it. */
+/** Returns the holder's own thumbnail as an image module for the details, because Google has no other place for it. */
 function portrait(issuer: GoogleIssuer, card: Card) {
   const mainImage = card.ownImages?.includes('thumbnail') && image(issuer, card, 'thumbnail')
   return mainImage ? [{ id: 'portrait', mainImage }] : undefined
 }
 
 /**
- * Returns the state of the object. Without a state, the pass would stay valid for up to a day after its time interval,
- * because Google expires passes with a delay.
+ * Returns the state of the object. Without a state, the pass would stay valid for up to a day after its expiry, because
+ * Google expires passes with a delay.
  */
 function stateOf(card: Card, at: Date): 'ACTIVE' | 'EXPIRED' | 'INACTIVE' {
   if (card.voided) return 'INACTIVE'
@@ -131,7 +131,7 @@ function seatOf(tags: SemanticTags): string | undefined {
   return firstText([seat.text('seatRow'), seat.text('seatNumber')].filter(Boolean).join(''))
 }
 
-/** Returns the trip. Without facts of a trip, the first two primary fields are the origin and the destination. */
+/** Returns the trip. Without facts of a trip, its origin and destination are the first two primary fields. */
 function journey(card: Card): Record<string, unknown> {
   const { trip } = card
   const [from, to] = card.fields.primary.map(({ value }) => firstText(value))
@@ -143,7 +143,7 @@ function journey(card: Card): Record<string, unknown> {
     dateTimeOf(trip?.departsAt) ??
     dateTimeOf(card.relevantDate) ??
     dateTimeOf(tags.text('currentDepartureDate', 'originalDepartureDate'))
-  // Write no leg if the overrides contain a list of legs, because Google accepts either one leg or a list.
+  // Omit the leg if the overrides contain a list of legs, because Google accepts only one of the two.
   const ownLegs = card.google.object?.ticketLegs !== undefined
   const hasLeg = !ownLegs && origin !== undefined && destination !== undefined
   return {
@@ -162,7 +162,7 @@ function journey(card: Card): Record<string, unknown> {
         })
       : undefined,
     // If the pass has neither an expiry nor a departure, set a validity that started long ago, because Google requires
-    // a departure or a validity.
+    // one of them.
     ...(!card.expiresAt &&
       !(hasLeg && departure) && { validTimeInterval: { start: { date: '2000-01-01T00:00:00Z' } } }),
   }
@@ -205,7 +205,7 @@ const always: ManagedKeys = {
 const ofKind: Record<GoogleKind, ManagedKeys> = {
   generic: { subheader: {}, logo: {}, hexBackgroundColor: {} },
   eventTicket: { hexBackgroundColor: {}, seatInfo: { section: {}, row: {}, seat: {}, gate: {} } },
-  // The balance has exactly one of these keys.
+  // `balance` has exactly one of these keys.
   loyalty: { loyaltyPoints: { label: {}, balance: { int: {}, double: {}, string: {}, money: {} } } },
   offer: {},
   giftCard: { balance: {} },
@@ -231,8 +231,8 @@ const ofKind: Record<GoogleKind, ManagedKeys> = {
 export type Overrides = Record<string, unknown>
 
 /**
- * Returns the object with `null` for keys that earlier versions may have set, because a PATCH keeps all keys that it
- * lacks. (A PUT would delete the messages of the object.)
+ * Returns the object with `null` for keys that earlier versions can have set, because a PATCH keeps all keys that are
+ * not in its body. (A PUT would delete the messages of the object.)
  */
 export function withCleared(kind: GoogleKind, object: GoogleResource, retired: Overrides[] = []): Overrides {
   const keys = retired.map(keysOf).reduce(joined, joined(always, ofKind[kind]))
@@ -240,7 +240,7 @@ export function withCleared(kind: GoogleKind, object: GoogleResource, retired: O
   return withoutTranslations(filled, typeOf(kind, 'Object'))
 }
 
-/** Sets missing translations to `null`, at any depth except in lists, which a PATCH replaces completely. */
+/** Sets missing translations to `null` at any depth, but not in lists, which a PATCH replaces as a whole. */
 function withoutTranslations(value: Record<string, unknown>, type: RecordType | undefined): Record<string, unknown> {
   if (isJsonObject(value.defaultValue)) return { translatedValues: null, ...value }
   const cleared = new Map(Object.entries(value))

@@ -9,8 +9,8 @@ import type { GoogleResource } from './resource.ts'
 const reserved = new Set(['id', 'classId', 'state', 'messages', 'notifyPreference'])
 
 /**
- * Merges overrides into a resource key by key; `null` removes a key. Placeholders produce texts, so a text becomes a
- * number or a boolean where Google requires one.
+ * Merges overrides into a resource key by key; `null` removes a key. A placeholder always results in a text, so a text
+ * becomes a number or a boolean if Google requires one.
  */
 export function applyOverrides(
   resource: GoogleResource,
@@ -21,7 +21,7 @@ export function applyOverrides(
   return withoutEmpty({ ...merge(resource, allowed, type), id: resource.id })
 }
 
-/** The keys that hold the content of an item, by the key of the list. */
+/** The keys that hold the content of an item of a list, by the key of the list. */
 const contents = new Map([
   ['textModulesData', ['body', 'localizedBody']],
   ['uris', ['uri']],
@@ -62,8 +62,8 @@ function withoutEmptyItems(value: unknown, name: string): unknown {
 }
 
 /**
- * Whether the content of an item is empty because of its placeholders. An item that has neither content nor a label is
- * an error in the definition. It is kept, so that publish reports it.
+ * Whether the content of an item is empty because of its placeholders. An item without any key for content or a label
+ * is an error in the definition. Such an item is kept, so that publishing reports it.
  */
 function hasBecomeEmpty(item: Record<string, unknown>, keys: string[]): boolean {
   if (keys.some((key) => hasContent(item[key]))) return false
@@ -86,7 +86,7 @@ function merge(
 ): Record<string, unknown> {
   const merged = { ...base }
   for (const [key, value] of Object.entries(overrides)) {
-    // Skip this key, which JSON can contain, because an assignment would replace the prototype of the object.
+    // Skip this key, which JSON can contain: assigning to it would replace the prototype of the object.
     if (key === '__proto__') continue
     const field = type?.fields.get(key)
     const current = merged[key]

@@ -10,8 +10,8 @@ export type GoogleResource = { id: string } & Record<string, unknown>
 export interface GoogleIssuer {
   issuerId: string
   /**
-   * The base URL of images, without a trailing slash. If the URL is not https, resources contain no images, because
-   * Google rejects images that it cannot fetch.
+   * The base URL of images, without a trailing slash. If it is not https, resources contain no images, because Google
+   * rejects images that it cannot fetch.
    */
   publicUrl: string
 }
@@ -25,14 +25,14 @@ const kinds: Record<PassType, GoogleKind> = {
 }
 
 /**
- * Returns the kind in the definition. If it is not set, a pass with the facts of a flight is a flight, and any other
+ * Returns the kind that the definition sets. By default, a pass with the facts of a flight is a flight, and any other
  * pass has the kind of its pass type.
  */
 export function kindOf(card: Card): GoogleKind {
   return card.google.kind ?? (card.flight ? 'flight' : kinds[card.passType])
 }
 
-/** The object and the class of a pass at Google. The suffixes lack the issuer ID, with which the IDs start. */
+/** The object and the class of a pass at Google. A suffix is an ID without the issuer ID, with which it starts. */
 export interface GooglePlace {
   kind: GoogleKind
   objectSuffix: string
@@ -40,9 +40,9 @@ export interface GooglePlace {
 }
 
 /**
- * Returns the object and the class of a pass. Both IDs contain the kind, because an ID can exist only once across all
- * kinds, and an object cannot change its kind. Each version has separate classes, so that a new version does not change
- * passes of older ones.
+ * Returns the object and the class of a pass. Both IDs contain the kind, because an ID must be unique across all kinds,
+ * and an object cannot change its kind. Each version has separate classes, so that a new version does not change passes
+ * of older ones.
  */
 export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'templateCard'>): GooglePlace {
   const kind = kindOf(pass.card)
@@ -60,7 +60,7 @@ export function classSuffixOf(owner: ClassOwner, kind: GoogleKind): string {
   return owner.classDigest ? `${createHash('sha256').update(long).digest('hex').slice(0, 32)}-${kind}` : long
 }
 
-/** Returns the suffix that classes with a key had in earlier releases. Objects keep it until they are sent again. */
+/** Returns the long form of the suffix. Objects of classes with a key have it if an earlier release sent them last. */
 export function longClassSuffixOf({ templateId, templateVersion, classDigest }: ClassOwner, kind: GoogleKind): string {
   return `${VERSION_CLASS}${templateId}-v${templateVersion}-${kind}${classDigest ? `-${classDigest}` : ''}`
 }
@@ -97,8 +97,8 @@ export function parseAs<Schema extends z.ZodType>(schema: Schema, text: string):
 }
 
 /**
- * Returns the digest of an update. After two updates with the same digest, the object is the same. `cleared` are the
- * keys that the update removes.
+ * Returns the digest of an update. Two updates with the same digest result in the same object. `cleared` are the keys
+ * that the update removes.
  */
 export function digestOfUpdate(kind: GoogleKind, object: GoogleResource, cleared: unknown): string {
   return createHash('sha256')

@@ -15,21 +15,21 @@ export interface GoogleMessage {
   id: string
   header: string
   body: string
-  /** The translations, in Google's format. */
+  /** The translations of the header, in Google's format. */
   localizedHeader?: object
   localizedBody?: object
 }
 
 export type GoogleStoredMessage = Record<string, unknown>
 
-/** The Google Wallet REST API. Calls through `bulk` wait until no other call is waiting. */
+/** The Google Wallet REST API. Calls through `bulk` wait while other calls are waiting. */
 export interface GoogleApi extends GoogleCalls {
   readonly bulk: GoogleCalls
 }
 
 /** Every method throws GoogleApiError. All except addMessage can be repeated. */
 export interface GoogleCalls {
-  /** Creates or replaces the class. A replaced class loses the messages of broadcasts, except with `keepsMessages`. */
+  /** Creates or replaces a class. A replaced class loses the messages of broadcasts, unless `keepsMessages` is set. */
   upsertClass(kind: GoogleKind, resource: GoogleResource, options?: { keepsMessages?: boolean }): Promise<void>
   insertClass(kind: GoogleKind, resource: GoogleResource): Promise<void>
   /**
@@ -40,13 +40,11 @@ export interface GoogleCalls {
   /** Does the same as `upsertObject`, but with fewer requests if the object already exists. */
   updateObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
   /**
-   * Updates and expires an object that no longer belongs to its pass. If Google rejects the update, the object is only
-   * expired. A missing object is ignored.
+   * Updates and expires an object that no longer belongs to its pass. If Google rejects the update, only expires the
+   * object. Ignores a missing object.
    */
   expireObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
-  /**
-   * Adds a message. Phones show a notification for it. Google rejects the fourth message within 24 hours with `quota`.
-   */
+  /** Adds a message, for which phones show a notification. Google rejects the fourth one in 24 hours with `quota`. */
   addMessage(kind: GoogleKind, id: string, message: GoogleMessage, role?: GoogleRole): Promise<void>
   /** Replaces only the messages of an object or a class. */
   setMessages(kind: GoogleKind, id: string, messages: GoogleStoredMessage[], role?: GoogleRole): Promise<void>
@@ -91,7 +89,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
       return await attempt(token)
     } catch (error) {
       if (!(error instanceof GoogleApiError && error.status === 401)) throw error
-      // Retry with a new token, because the token may have been revoked before it expired.
+      // Retry with a new token, because the old one can have been revoked before it expired.
       tokens.forget(token)
       return attempt(await tokens.get())
     }
@@ -148,8 +146,8 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
         }
       })
     /**
-     * Whether a missing object exists with another kind. Google returns the same error in this case as for a missing
-     * class. If an object with this ID and kind exists, the class is missing.
+     * Whether an object that a PATCH did not find exists with another kind. Google returns the same error if the class
+     * of the object is missing. If a GET finds the object with this kind, the class is missing.
      */
     const isOtherKind = (kind: GoogleKind, id: string) =>
       getResource(kind, id, 'Object').then(
@@ -195,7 +193,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
 
 export const MAX_MESSAGES = 10
 
-/** Returns the messages of broadcasts to a class, as plain text, so that they do not notify again. */
+/** Returns the messages that broadcasts sent to a class, as plain text, so that phones do not show them again. */
 function messagesOfBroadcasts({ messages }: GoogleResource): GoogleStoredMessage[] {
   const all: GoogleStoredMessage[] = Array.isArray(messages) ? messages : []
   return all.filter(({ id }) => Uuid.safeParse(id).success).map((known) => ({ ...known, messageType: 'TEXT' }))
@@ -209,8 +207,8 @@ function pathOf(kind: GoogleKind, id: string, role: GoogleRole): string {
 const Resource = z.looseObject({ id: z.string(), state: z.string().toUpperCase().optional() })
 
 /**
- * Whether Google asked for a pause. An error without a status does not come from Google, but from the queue of requests
- * in this server, which rejects a request that would wait too long.
+ * Whether Google asked for a pause. An error without a status comes from this server's own queue of requests, which
+ * rejects a request that would wait too long.
  */
 function asksForPause({ kind, status }: GoogleApiError): boolean {
   return status === 503 || (status !== null && kind === 'quota')
@@ -232,13 +230,13 @@ function heal(attempt: Promise<void>, kind: GoogleErrorKind, otherwise: () => Pr
   })
 }
 
-/** Stores which issuers must not send locations: Google accepts locations only from issuers on its allowlist. */
+/** Stores which issuers must not send locations. Google accepts locations only from issuers on its allowlist. */
 export interface LocationRejections {
   isRejected(issuerId: string): Promise<boolean>
   insert(issuerId: string, message: string): Promise<void>
 }
 
-/** After Google's first rejection, sends classes and objects of the issuer without `merchantLocations`. */
+/** Sends classes and objects of an issuer without `merchantLocations` after Google has rejected them once. */
 export function withAllowedLocations(api: GoogleApi, rejections: LocationRejections): GoogleApi {
   async function send(resource: GoogleResource, attempt: (sent: GoogleResource) => Promise<void>): Promise<void> {
     if (resource.merchantLocations === undefined) return attempt(resource)

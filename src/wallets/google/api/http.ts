@@ -11,7 +11,7 @@ export interface HttpRequest {
 
 export interface HttpOptions {
   dispatcher?: Dispatcher
-  /** The timeout of the whole exchange, up to the last byte of the response; 15 by default. */
+  /** The timeout of the whole exchange, up to the last byte of the response. Default: 15. */
   timeoutSeconds?: number
   onCall?: ((call: ProviderCall) => void) | undefined
 }
@@ -27,8 +27,8 @@ const TIMEOUT_SECONDS = 15
 const defaultDispatcher = new Agent({ connect: { timeout: 3000 } })
 
 /**
- * Sends a request. Does not follow redirects, and reads at most 1 MiB. @throws GoogleApiError unless the response is
- * complete and successful
+ * Sends a request. Does not follow redirects, and reads at most 1 MiB.
+ * @throws GoogleApiError if the response is incomplete or not successful
  */
 export async function send({ url, ...message }: HttpRequest, options: HttpOptions): Promise<HttpReply> {
   const { dispatcher = defaultDispatcher, timeoutSeconds = TIMEOUT_SECONDS } = options

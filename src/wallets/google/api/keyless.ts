@@ -16,7 +16,7 @@ const IAM = 'https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts
 
 export interface KeylessOptions extends HttpOptions {
   issuerId: string
-  /** A file of the type external_account. Default: the default credentials of the machine. */
+  /** The content of a file for workload identity or impersonation. Default: the credentials of the machine. */
   configuration?: object | undefined
 }
 
@@ -67,15 +67,13 @@ const NO_ACCOUNT =
 const Signed = z.object({ signedJwt: z.string() })
 const Impersonation = z.object({ service_account_impersonation_url: z.string() })
 
-/**
- * Returns the base URL of the service that creates signatures. It is the service that also impersonates the account.
- */
+/** Returns the base URL of the service that creates signatures: the one that impersonates the account, or Google's. */
 function iamOf(configuration: object | undefined): string {
   const { data } = Impersonation.safeParse(configuration)
   return data?.service_account_impersonation_url.replace(/\/[^/]*$/, '') ?? IAM
 }
 
-/** Lets the token exchange use the connections of this server, for which the library has no option. */
+/** Makes the token exchange use the HTTP client of this server, for which the library has no option. */
 function withServerConnections(client: AuthClient): AuthClient {
   if (client instanceof BaseExternalAccountClient) {
     Object.assign(Reflect.get(client, 'stsCredential'), { transporter: client.transporter })
@@ -84,8 +82,8 @@ function withServerConnections(client: AuthClient): AuthClient {
 }
 
 /**
- * Sends the requests of the library through the connections of this server, except those to the metadata server of this
- * machine.
+ * Creates the client of the library. Its requests use the HTTP client of this server, except those to the metadata
+ * server of this machine.
  */
 function connect(configuration: object | undefined, http: HttpOptions): GoogleAuth {
   return new GoogleAuth({

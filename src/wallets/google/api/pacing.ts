@@ -4,11 +4,11 @@ export type Urgency = 'urgent' | 'bulk'
 
 export interface Pacing {
   /**
-   * Resolves when the next request can start. @throws GoogleApiError of the kind `quota` if that would take more than
-   * 10 s
+   * Resolves when the next request can start.
+   * @throws GoogleApiError of the kind `quota` if that would take more than 10 s
    */
   turn(urgency: Urgency): Promise<void>
-  /** Starts no request for a number of seconds (at most 60), as the platform requested. */
+  /** Pauses all requests for a number of seconds (at most 60), as the platform requested. */
   pause(seconds: number): void
 }
 
@@ -33,7 +33,7 @@ export function createPacing(requestsPerSecond: number): Pacing {
   function release(): void {
     isScheduled = false
     const now = performance.now()
-    // Start no request during a pause, not even a waiting one.
+    // During a pause, start no request, not even a waiting one.
     if (pausedUntil <= now) {
       // If the timer was late, catch up by one request at most, to avoid a burst.
       nextAt = Math.max(openAt(), now - spacingMs) + spacingMs

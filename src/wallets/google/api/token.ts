@@ -10,16 +10,16 @@ export interface AccessTokenOptions extends HttpOptions {
   url: string
 }
 
-/** Creates the access tokens of an identity, which are renewed before they expire. */
+/** Returns the source of access tokens of an identity. Tokens are renewed before they expire. */
 export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
   const { identity } = options
   return 'tokens' in identity ? identity.tokens : keepToken(() => createClient(identity, options))
 }
 
-/** A source of access tokens. The library's clients cache each token while it is valid. */
+/** A client that creates access tokens. The clients of the library cache each token while it is valid. */
 type TokenSource = Pick<JWT, 'getAccessToken'>
 
-/** Creates the source on the first request, and again after its token was rejected. */
+/** Creates a source on the first request, and again after a request failed or its token was rejected. */
 export function keepToken(create: () => Promise<TokenSource>): AccessTokens {
   let source: Promise<TokenSource> | undefined
   let latest: string | undefined
@@ -51,7 +51,7 @@ async function request(source: Promise<TokenSource>): Promise<string> {
   try {
     token = (await (await source).getAccessToken()).token
   } catch (error) {
-    // Look for the error of the server's own fetch in the cause, because the library wraps it in another error.
+    // Look for the error of this server's HTTP client in the cause, because the library wraps it in another error.
     const cause = error instanceof Error ? error.cause : undefined
     if (error instanceof GoogleApiError) throw error
     if (cause instanceof GoogleApiError) throw cause
@@ -62,8 +62,8 @@ async function request(source: Promise<TokenSource>): Promise<string> {
 }
 
 /**
- * Creates the client of the library. The library is loaded on first use, because that takes long and the start of the
- * server does not need it.
+ * Creates the client of the library. The library is loaded on first use, because loading takes long, and the server can
+ * start without it.
  */
 async function createClient(identity: GoogleIdentity, options: AccessTokenOptions): Promise<JWT> {
   const { JWT } = await import('google-auth-library')
@@ -75,7 +75,7 @@ async function createClient(identity: GoogleIdentity, options: AccessTokenOption
     transporterOptions: {
       // Disable the retries of the library, because the caller retries after more suitable delays.
       retryConfig: { retry: 0 },
-      // Set this option, without which the library cannot use another token endpoint or the connections of this server.
+      // Use `options.url` and the HTTP client of this server, for which the library has no other option.
       async fetchImplementation(_, init) {
         const headers = Object.fromEntries(new Headers(init?.headers))
         const request = { method: 'POST', url: options.url, headers, body: String(init?.body) } as const
@@ -86,7 +86,7 @@ async function createClient(identity: GoogleIdentity, options: AccessTokenOption
   })
 }
 
-/** Throws the error of the token endpoint. Every rejection means that Google does not accept the service account. */
+/** Throws the error of the token endpoint. A rejection always means that Google does not accept the service account. */
 function throwRejection(error: unknown): never {
   if (!(error instanceof GoogleApiError) || error.kind === 'unavailable' || error.kind === 'quota') throw error
   const { message, reason } = error
