@@ -8,13 +8,13 @@ export const faultNames = [
   'apns-500',
   'apns-503',
   'apns-slow',
-  /** The push is accepted and delivered, but gets no response. */
+  /** Pushes are accepted and delivered, but get no response. */
   'apns-hold',
   /** Connections are closed. */
   'apns-down',
-  /** The push is accepted, but never delivered, which APNs allows. */
+  /** Pushes are accepted, but never delivered, which can also happen with APNs. */
   'apns-drop',
-  /** Every write is permanently rejected. */
+  /** Google permanently rejects every write. */
   'google-400',
   'google-429',
   'google-500',
@@ -22,7 +22,7 @@ export const faultNames = [
   'google-slow',
   /** Every notifying message exceeds the quota. */
   'google-quota',
-  /** The issuer is not on Google's allowlist for locations. */
+  /** No issuer is on Google's allowlist for locations. */
   'google-locations',
 ] as const
 export type Fault = (typeof faultNames)[number]

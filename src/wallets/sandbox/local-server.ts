@@ -14,7 +14,7 @@ export interface LocalCall {
   text: string
   /** The body as JSON; `undefined` if it is not JSON. */
   json: unknown
-  /** For streamed responses. A handler that writes to it returns `undefined`. */
+  /** The response, for handlers that stream it. Such a handler returns `undefined`. */
   response: ServerResponse
 }
 
@@ -24,7 +24,7 @@ export interface LocalReply {
   headers?: Record<string, string>
 }
 
-/** Handles a request. Returns `undefined` if the path is unknown (404). */
+/** Handles a request, and returns the response; `undefined` if the handler writes the response itself. */
 export type LocalHandler = (call: LocalCall) => Promise<LocalReply | undefined> | LocalReply | undefined
 
 export interface LocalServer {
@@ -88,8 +88,8 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
 }
 
 /**
- * The connections on which phones receive lines of JSON. While no phone listens to a key, its newest message is kept,
- * because APNs also stores the newest push for an offline phone.
+ * The connections on which phones receive lines of JSON. While no phone listens to a key, the newest message for the
+ * key is kept, as APNs stores the newest push for an offline phone.
  */
 export interface Channels {
   /**
@@ -131,8 +131,8 @@ export function createChannels(): Channels {
 }
 
 /**
- * Opens a file with one entry per line. At each start, it is rewritten with the result of `condense`, so that it does
- * not grow. Without a path, nothing is stored.
+ * Opens a file with one entry per line. Each time it is opened, it is rewritten with the result of `condense`, so that
+ * it does not grow without limit. Without a path, nothing is stored.
  */
 export function openState<Entry>(
   path: string | undefined,

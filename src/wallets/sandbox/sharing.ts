@@ -7,8 +7,8 @@ import { makePrivateFolder, writePrivate } from '../../files/private-file.ts'
 import { serveLocally } from './local-server.ts'
 
 /**
- * An emulator that several processes with the same folder share. The leader, one of these processes, runs the emulator.
- * When the leader ends, another process takes over (decisions/0027).
+ * An emulator that several processes with the same folder share. One of these processes is the leader and runs the
+ * emulator. When the leader ends, another process takes over (decisions/0027).
  */
 export interface SharedEmulator<Addresses> {
   find(): Addresses | undefined
@@ -29,10 +29,10 @@ export interface ShareOptions<Addresses> {
 }
 
 const RETRY_MS = 200
-/** The number of attempts of a starting process to reach a leader that does not respond. */
+/** The number of times that a starting process tries to reach a leader that does not respond. */
 const FIRST_TRIES = 5
 
-/** @throws the error of the emulator at the start of this process; later errors go to `onError` */
+/** @throws the error of starting the emulator, if this process starts it immediately; later errors go to `onError` */
 export async function shareEmulator<Addresses extends object>(
   options: ShareOptions<Addresses>,
 ): Promise<SharedEmulator<Addresses>> {
@@ -44,8 +44,8 @@ export async function shareEmulator<Addresses extends object>(
   let closeOwn: () => Promise<void> = async () => undefined
 
   /**
-   * Connects to the leader, or becomes the leader. Resolves to a promise that resolves when the leader has ended, or to
-   * `undefined` if both attempts failed.
+   * Connects to the leader, or becomes the leader. Returns `undefined` if neither succeeds. Otherwise, `ended` resolves
+   * when the leader has ended.
    */
   async function seek(): Promise<{ ended: Promise<void> } | undefined> {
     const claim = await claims.find()
@@ -110,9 +110,9 @@ export async function shareEmulator<Addresses extends object>(
   }
 }
 
-/** The response of `{publicUrl}/sandbox`. A platform that is real, or not configured, is null. */
+/** The response of `{publicUrl}/sandbox`. A platform that does not use an emulator is null. */
 export interface SandboxDirectory {
-  /** `control` is the address at which phones get push tokens and receive pushes. They trust `rootPem`. */
+  /** `control` is the URL at which phones get push tokens and receive pushes. Phones trust `rootPem`. */
   apple: { control: string; rootPem: string } | null
   google: { url: string } | null
 }
@@ -124,8 +124,8 @@ interface LeaderElection extends Omit<Claim, 'number'> {
 }
 
 /**
- * The timeout for the response of the leader, in milliseconds. After the timeout, the request is repeated if the
- * process of the leader still exists.
+ * The timeout of a request to the leader, in milliseconds. The request is repeated later if the process of the leader
+ * still exists.
  */
 const TIMEOUT_MS = 2_000
 
@@ -139,7 +139,7 @@ async function openLeader(): Promise<LeaderElection> {
   const server = await serveLocally(async ({ response }) => {
     const addresses = await announced
     response.writeHead(200, { 'content-type': 'application/x-ndjson' })
-    // Do not end the response: the open connection shows that this process still runs.
+    // Do not end the response: the open connection shows followers that this process still runs.
     response.write(`${JSON.stringify({ id, addresses })}\n`)
     return undefined
   })
@@ -148,13 +148,13 @@ async function openLeader(): Promise<LeaderElection> {
 
 interface Watched<Addresses> {
   addresses: Addresses
-  /** Resolves when the process has ended, or the signal is aborted. */
+  /** Resolves when the process of the leader has ended, or the signal is aborted. */
   ended: Promise<void>
 }
 
 /**
- * Connects to the leader that made a claim, and stays connected. If its process ends, even by SIGKILL, the operating
- * system closes the connection.
+ * Connects to the leader that made a claim, and stays connected. If the process of the leader ends, even by SIGKILL,
+ * the operating system closes the connection.
  */
 async function watchLeader<Addresses>(
   claim: Claim,
@@ -174,7 +174,7 @@ async function watchLeader<Addresses>(
     return 'gone'
   } catch {
     // `gone`: the connection failed, or another process now uses the port. `silent`: the process does not respond, but
-    // exists (it may be suspended).
+    // exists (for example, because it is suspended).
     return timeout.signal.aborted && isAlive(claim.pid) ? 'silent' : 'gone'
   } finally {
     clearTimeout(timer)
@@ -218,14 +218,14 @@ interface Claim {
 }
 
 /**
- * The claims on one platform, as numbered files in a folder that several processes share: the claim with the highest
- * number is valid. If the process of this claim has ended, other processes try to create the file with the next number.
- * Only one succeeds, and it removes the files with lower numbers. The file with the highest number is never removed,
- * because otherwise an old number could be created again and become valid.
+ * The claims on one platform, as numbered files in a folder that several processes share. The claim with the highest
+ * number is valid. If its process has ended, other processes try to create the file with the next number. Only one
+ * succeeds, and it removes the files with lower numbers. The file with the highest number is never removed, because
+ * otherwise a process could create an old number again, which would become valid.
  */
 interface Claims {
   find(): Promise<Claim | undefined>
-  /** Creates the claim after `before`. Returns `undefined` if another process was faster. */
+  /** Creates the claim that follows `before`. Returns `undefined` if another process created it first. */
   claim(before: Claim | undefined, claim: Omit<Claim, 'number'>): Promise<Claim | undefined>
 }
 
@@ -242,7 +242,7 @@ export function createClaims(folder: string, name: string): Claims {
     const number = Math.max(0, ...(await listNumbers()))
     if (number === 0) return undefined
     const text = await readFile(fileOf(number), 'utf8').catch(ignoring('ENOENT'))
-    // Search again if the file was just removed, because another process created a higher number.
+    // Search again if the file no longer exists: another process has created a higher number and removed this one.
     return text === undefined ? find() : { ...JSON.parse(text), number }
   }
 

@@ -15,12 +15,12 @@ import { type Faults, slowDown, switchFaults } from '../faults.ts'
 import { type Channels, createChannels, type LocalServer, openState, serveLocally } from '../local-server.ts'
 
 export interface SandboxApnsOptions {
-  /** The server's certificate and key in PEM, for localhost and 127.0.0.1. */
+  /** The certificate of the server for localhost and 127.0.0.1, in PEM. `serverKey` is its key. */
   serverCertificate: string
   serverKey: string
   /**
-   * Certificates in PEM that the server trusts: the sandbox root, and the intermediate for clients that send only their
-   * own certificate.
+   * The certificates that the server trusts, in PEM: the root of the sandbox, and the intermediate certificate, for
+   * clients that send only their own certificate.
    */
   clientRoot: string
   faults: Faults
@@ -35,14 +35,14 @@ export interface SandboxApns {
   /** The base URL of the plain HTTP listener on which phones get tokens and receive pushes. */
   control: string
   newDeviceToken(topic?: string): string
-  /** Simulates a wiped phone: pushes to its token return 410. */
+  /** Simulates a phone that was erased: pushes to its token return 410. */
   retireDeviceToken(token: string): void
   close(): Promise<void>
 }
 
 const ADDRESS = '127.0.0.1'
 
-/** Emulates the Apple Push Notification service: HTTP/2 over TLS with client certificates, and the same responses. */
+/** Emulates the Apple Push Notification service: HTTP/2 over TLS with client certificates, and Apple's responses. */
 export async function startSandboxApns(options: SandboxApnsOptions): Promise<SandboxApns> {
   const { serverCertificate, serverKey, clientRoot, faults, stateFile, clock = () => new Date() } = options
   const tokens = openDeviceTokens(stateFile)
@@ -55,7 +55,7 @@ export async function startSandboxApns(options: SandboxApnsOptions): Promise<San
     key: serverKey,
     ca: clientRoot,
     requestCert: true,
-    // Accept any certificate, because Apple responds to a bad certificate over HTTP instead of closing the connection.
+    // Accept any certificate: Apple responds to a bad certificate over HTTP instead of closing the connection.
     rejectUnauthorized: false,
   })
 
@@ -135,7 +135,7 @@ function reply(stream: ServerHttp2Stream, answer: PushResponse, apnsId: string):
 }
 
 /**
- * Closes a connection so that every push in flight fails. After a graceful close, the client would keep waiting for
+ * Closes a connection so that every push in flight fails. After a graceful close, the client would still wait for
  * responses.
  */
 function cutOff(session: Http2Session): void {
@@ -164,7 +164,7 @@ interface Push {
   client: PushClient
 }
 
-/** The client of a connection. `topic` is the pass type of a certificate that the sandbox trusts. */
+/** The client of a connection. `topic` is the pass type in a certificate that the sandbox trusts. */
 type PushClient = { certificate: 'none' } | { certificate: 'bad' } | { certificate: 'good'; topic: string | undefined }
 
 type PushResponse = { status: 200; token: string } | { status: number; reason: string; timestamp?: number }
@@ -250,7 +250,7 @@ function openApnsControl(options: {
   })
 }
 
-/** The push tokens of phones. Besides the tokens that the sandbox issued, every other well-formed token is valid. */
+/** The push tokens of phones: those that the sandbox issued, and all other well-formed ones. */
 interface DeviceTokens {
   /** Issues a token of 64 hex characters. A token with a topic accepts only pushes of that topic. */
   issue(topic?: string): string
@@ -264,11 +264,11 @@ interface DeviceTokens {
 interface DeviceToken {
   token: string
   topic?: string
-  /** In milliseconds since 1970. */
+  /** The time at which the token was retired, in milliseconds since 1970. */
   retiredAt?: number
 }
 
-/** At least 32 bytes in hexadecimal, which is the length on today's phones. Apple does not guarantee a length. */
+/** A token has 32 to 100 bytes, in hexadecimal. Today's phones use 32, but Apple guarantees no length. */
 const WELL_FORMED = /^([0-9a-f]{2}){32,100}$/
 
 function openDeviceTokens(stateFile: string | undefined): DeviceTokens {

@@ -36,10 +36,11 @@ const algorithm = {
 const USER_ID = '0.9.2342.19200300.100.1.1'
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1'
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
-/** The extension that marks a certificate for passes. It contains the pass type identifier. */
+/** The extension of certificates that sign passes. It contains the pass type identifier. */
 const PASS_SIGNING = '1.2.840.113635.100.6.1.16'
 /**
- * The extension for pushes to a development server, which the push library requires for any address other than Apple's.
+ * The extensions for pushes to production and to development servers. The push library requires the second one for any
+ * address other than Apple's.
  */
 const PRODUCTION_PUSH = '1.2.840.113635.100.6.3.2'
 const DEVELOPMENT_PUSH = '1.2.840.113635.100.6.3.1'
@@ -166,7 +167,7 @@ async function issue(
     {
       subject,
       issuer: issuer.name,
-      // Start a day earlier, because clocks of machines differ.
+      // Start a day earlier, because the clocks of machines can differ.
       notBefore: addDays(at, -1),
       notAfter: addDays(at, years * 365),
       publicKey: keys.publicKey,
@@ -196,7 +197,7 @@ async function exportKey(key: CryptoKey): Promise<string> {
 }
 
 /**
- * Encodes a pass type identifier in DER. Longer ones than 127 bytes, which Apple rejects too, would need a length of
+ * Encodes a pass type identifier in DER. A text of more than 127 bytes, which Apple rejects too, would need a length of
  * several bytes.
  */
 function utf8String(text: string): Buffer<ArrayBuffer> {

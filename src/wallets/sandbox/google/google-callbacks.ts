@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
 
-/** An event that Google reports: an object was saved to a wallet, or removed from it. */
+/** An event that Google reports: an object was saved to a wallet (`save`), or removed from it (`del`). */
 export type CallbackEvent = { classId: string; objectId: string; eventType: 'save' | 'del' }
 
 export interface Callbacks {
@@ -15,7 +15,7 @@ export interface Callbacks {
 
 export interface CallbackOptions {
   callbackUrl: string
-  /** PKCS #8 in PEM, on the curve P-256. */
+  /** The root key of callbacks, on the curve P-256: PKCS #8 in PEM. */
   rootKey: string
   clock: () => Date
 }
@@ -48,7 +48,7 @@ export function createCallbacks({ callbackUrl, rootKey, clock }: CallbackOptions
   async function deliver(body: string): Promise<void> {
     for (const delay of [...RETRY_AFTER_MS, undefined]) {
       if ((await attempt(callbackUrl, body, stopped.signal)) || delay === undefined) return
-      // Ignore the abort by close(), after which the loop makes no further attempt.
+      // Ignore the error if close() aborts the wait. The next line ends the loop.
       await sleep(delay, undefined, { signal: stopped.signal }).catch(() => undefined)
       if (stopped.signal.aborted) return
     }
@@ -93,8 +93,8 @@ async function attempt(url: string, body: string, stopped: AbortSignal): Promise
 }
 
 function signIntermediate(key: KeyObject, root: KeyObject, expiresAt: number) {
-  // Escape equals signs, as Google does. Receivers must not parse and serialize the key before they verify it, because
-  // their text would differ from the signed text.
+  // Escape equals signs, as Google does. A receiver that parses the key and serializes it again before it verifies the
+  // signature gets another text than the signed one, and so fails.
   const signedKey = JSON.stringify({ keyValue: spki(key), keyExpiration: String(expiresAt) }).replaceAll('=', '\\u003d')
   return { signedKey, signatures: [signParts(root, SENDER, PROTOCOL, signedKey)] }
 }

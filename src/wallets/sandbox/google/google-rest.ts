@@ -52,7 +52,7 @@ export function createRest({ store, faults, clock, onChange }: RestOptions) {
     const check = checkResource(kind, role, body, issuerId)
     if (!check.ok) return toRejection(check)
     const { resource } = check
-    // Reject an ID that exists in any kind, because IDs are unique across kinds.
+    // Reject an ID that exists with any kind, because IDs are unique across kinds.
     if (googleKinds.some((other) => store.find(other, role, resource.id)))
       return rejection(409, 'existingResource', `${resource.id} exists already.`)
     return lacksClass(kind, role, resource) ?? found(write({ kind, role, resource, devices: [], notifiedAt: [] }))
@@ -87,7 +87,7 @@ export function createRest({ store, faults, clock, onChange }: RestOptions) {
 
   return {
     insert,
-    /** @param issuerId the issuer whose resources the caller can read and write */
+    /** Responds to a request. @param issuerId the issuer whose resources the caller can read and write */
     answer({ method, path, json }: LocalCall, issuerId: string): LocalReply {
       const [, kindName, role, encodedId, action] = PATH.exec(path) ?? []
       const kind = googleKinds.find((known) => known === kindName)

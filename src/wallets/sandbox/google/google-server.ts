@@ -27,12 +27,12 @@ const SaveBody = z.object({ jwt: z.string(), device: z.string().min(1) })
 const RemoveBody = z.object({ kind: z.enum(googleKinds), objectId: z.string(), device: z.string().min(1) })
 
 export interface SandboxGoogleOptions {
-  /** The service account that can call the API: its email address and its public key. */
+  /** The email address of the service account that can call the API. `publicKey` is its public key. */
   clientEmail: string
   publicKey: KeyObject | string
   issuerId: string
   others?: () => ServiceAccount[]
-  /** The URL at which saves and removals are reported. */
+  /** The URL to which saves and removals are reported. */
   callbackUrl: string
   faults: Faults
   /** The file in which classes, objects, and their holders are stored. Without a file, they are lost at a restart. */
@@ -41,7 +41,7 @@ export interface SandboxGoogleOptions {
 }
 
 export interface SandboxGoogleServer {
-  /** For phones: `{url}/save`, `/remove`, `/objects/{kind}/{id}`, `/devices/{device}/changes`. */
+  /** The base URL for phones: `{url}/save`, `/remove`, `/objects/{kind}/{id}`, `/devices/{device}/changes`. */
   url: string
   tokenUrl: string
   /** The base URL of the REST API, including the version. */
@@ -158,7 +158,7 @@ function createPhones(
   }
 
   function saveOne({ kind, object, ofClass }: Content, device: string, issuerId: string): LocalReply {
-    // Create only missing resources, because a link does not change a class or an object that exists.
+    // Create only missing resources, because a save link does not change an existing class or object.
     const made = [
       ofClass && !store.find(kind, 'Class', ofClass.id) && rest.insert(issuerId, kind, 'Class', ofClass),
       isWhole(object) && !store.find(kind, 'Object', object.id) && rest.insert(issuerId, kind, 'Object', object),
@@ -182,7 +182,7 @@ function createPhones(
       const contents = contentsOf(claims.payload)
       if (contents.length === 0) return wrong(400, 'The JWT must contain objects, and at most one class of each kind.')
       const replies = contents.map((content) => saveOne(content, request.device, signed.account.issuerId))
-      // Respond with the first object, because a phone shows it on top of the others.
+      // Respond with the first object, because a phone shows it on top of the other objects.
       return replies.find(({ status }) => status !== 200) ?? replies[0]!
     },
 
@@ -211,7 +211,7 @@ interface Content {
   ofClass: z.output<typeof Named> | undefined
 }
 
-/** Returns the objects of a link with their classes. Returns an empty list if the link contains anything else. */
+/** Returns the objects of a save link with their classes; an empty list if the link contains anything else. */
 function contentsOf(payload: z.output<typeof Claims>['payload']): Content[] {
   const known = googleKinds.flatMap((kind) => [`${kind}Objects`, `${kind}Classes`])
   if (Object.keys(payload).some((key) => !known.includes(key))) return []

@@ -9,7 +9,7 @@ export interface StoredResource {
   kind: SandboxKind
   role: Role
   resource: Resource
-  /** Increases with every change of any resource. */
+  /** The number of the last change of the resource. All resources share one sequence of numbers. */
   version: number
   /** Only for an object: the phones that hold it. */
   devices: string[]
@@ -21,8 +21,7 @@ type Entry = { put: StoredResource } | { rootKey: string }
 
 export interface GoogleStore {
   /**
-   * The root key of callbacks, PKCS #8 in PEM. It is kept across restarts, because servers that fetched its public key
-   * cache that key.
+   * The root key of callbacks, PKCS #8 in PEM. It stays the same across restarts, because servers cache its public key.
    */
   readonly rootKey: string
   find(kind: SandboxKind, role: Role, id: string): StoredResource | undefined
@@ -86,8 +85,8 @@ export type Decision =
   | { ok: false; reason: 'invalid' | 'forbidden'; message: string }
 
 /**
- * Checks a complete resource as Google does. A logo is required if the callback URL is https, because Google can then
- * fetch images of the server too.
+ * Checks a complete resource as Google does. A logo is required only if the callback URL is https, because Google can
+ * only then fetch images from the server.
  */
 export function checkResource(kind: SandboxKind, role: Role, body: unknown, issuerId: string): Decision {
   if (!isJsonObject(body)) return { ok: false, reason: 'invalid', message: 'The body is not a JSON object.' }

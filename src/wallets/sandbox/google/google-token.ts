@@ -16,7 +16,7 @@ export interface ServiceAccount {
   issuerId: string
 }
 
-/** Returns the first matching account. An account with several keys is listed once per key. */
+/** Returns the first account that fits. An account with several keys is tried once per key. */
 export type FindAccount = (fits: (account: ServiceAccount) => boolean) => ServiceAccount | undefined
 
 export interface AccessTokens {
@@ -86,7 +86,7 @@ export function findSigner(jwt: string, find: FindAccount): { account: ServiceAc
   return account && { account, claims }
 }
 
-/** Returns the issuer that a JWT claims. The signature is not verified here. */
+/** Returns the issuer that a JWT names. Does not verify the signature. */
 function issuerOf(jwt: string): string | undefined {
   const claims = decode(jwt.split('.')[1] ?? '') as { iss?: unknown } | null | undefined
   return typeof claims?.iss === 'string' ? claims.iss : undefined
@@ -116,7 +116,7 @@ function decode(part: string): unknown {
 const PROJECT = 'passes-sandbox'
 
 export interface SandboxGoogle {
-  /** In the format of a service account key file, with a new RSA key that is unknown outside the sandbox. */
+  /** The account as a service account key file, with a new RSA key that is unknown outside the sandbox. */
   serviceAccountJson: string
   issuerId: string
 }
