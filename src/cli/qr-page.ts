@@ -42,8 +42,8 @@ const CHARACTER = 0.56
 const LINE_HEIGHT = 1.25
 
 /**
- * Draws a poster of a page with its QR code, as SVG or PDF by the extension of the file.
- * @param options the source of visits by the code, and the language of the texts (default: the first one of the title)
+ * Draws a poster with the title and the QR code of a join page, as SVG or PDF by the extension of the file.
+ * @param options the source under which visits are counted, and the language (default: the first one of the title)
  * @throws UsageError for another extension, if the texts leave no space for the code, or if a PDF cannot show a
  * character
  */

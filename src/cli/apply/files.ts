@@ -136,7 +136,7 @@ export class SecretsFile {
   }
 
   /**
-   * Stores the secret of an endpoint. The file is flushed to disk when the promise resolves. `null` means that the
+   * Stores the secret of a webhook. The file is flushed to disk when the promise resolves. `null` means that the
    * creation has started and the secret is not known.
    */
   async set(url: string, secret: string | null): Promise<void> {

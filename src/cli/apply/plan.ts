@@ -30,14 +30,11 @@ export interface Step {
   action: Action
   changes: Change[]
   note?: string
-  /** Applies the file, regardless of the current state on the server. `undefined` if there is nothing to do. */
+  /** Performs the step, even if the server has changed since the plan. `undefined` if there is nothing to do. */
   carryOut?: () => Promise<Outcome>
 }
 
-/**
- * Whether the files and the server differ. Objects without a file do not count, because their deletion was not
- * requested.
- */
+/** Whether the files and the server differ. Objects without a file count only if they are to be deleted. */
 export function isDifference({ action }: Pick<Step, 'action'>): boolean {
   return action !== 'unchanged' && action !== 'notInFiles'
 }

@@ -55,7 +55,7 @@ export function passIdOf(
 /** The number of leading hexadecimal digits of an id that hold its creation time, in milliseconds. */
 const TIME_DIGITS = 12
 
-/** Finds the pass with an id prefix. Ids start with the creation time, so the server can search by time. */
+/** Finds the pass whose id starts with a text. Ids start with the creation time, so the server can search by time. */
 async function findByPrefix(client: Client, text: string): Promise<Pass | undefined> {
   const digits = text.toLowerCase().replaceAll('-', '')
   if (!/^0[0-9a-f]+$/.test(digits) || digits.length < SHORTEST_PREFIX) return undefined

@@ -65,7 +65,7 @@ interface BulkCall<Name extends string> {
   plan?: {
     // biome-ignore lint/suspicious/noExplicitAny: the rows of a plan can have another type than the rows of the run
     action: RowAction<any, Name>
-    /** Returns `undefined` if nothing would change. */
+    /** Returns the question to confirm; `undefined` if nothing would change. */
     question: (counts: Record<Name, number>) => string | undefined
   }
 }

@@ -27,7 +27,7 @@ export interface UpdateOptions {
   unsetMarker: string
   templateVersion: PassUpdate['templateVersion']
   dryRun: boolean
-  /** Whether Android phones also ring for changes that iPhones announce. */
+  /** Whether Android phones also announce changes of fields with a `changeMessage`, as iPhones do. */
   notify?: boolean
   concurrency: number
 }

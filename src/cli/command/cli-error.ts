@@ -11,7 +11,7 @@ export interface CliErrorOptions {
   cause?: unknown
 }
 
-/** The exit code if files and server differ. */
+/** The exit code of a command that compares files with the server, if they differ. */
 export const DIFFERENT = 3
 
 /** An error that the user can fix; printed without a stack trace. */

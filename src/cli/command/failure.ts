@@ -108,7 +108,7 @@ function describeRequestError(error: RequestError, { connection, flags = [], arg
     if (method === 'GET') return whereOf(place, words) ?? flagOf(place, flags)
     return place[0] === 'filter' ? whereOf(place.slice(1), words) : undefined
   })
-  // If there is one issue, show it with its path in the API instead of the general message.
+  // If the message is the line of an issue, use the line that names the flag instead.
   const message = issues[issueLines(error.details).indexOf(error.message)] ?? error.message
   return {
     ...plain(error.code, message),
@@ -219,7 +219,7 @@ function whereOf([filter]: Issue['path'], argv: readonly string[]): string | und
   return isGiven ? `--where ${filter}=…` : undefined
 }
 
-/** Returns the command closest to the mistyped words, which arguments can follow; `undefined` if none is close. */
+/** Returns the command closest to the mistyped words, which can end with arguments; `undefined` if none is close. */
 export function suggestCommand(words: readonly string[], commands: readonly string[]): string | undefined {
   const candidates = commands
     .map((command) => {

@@ -14,8 +14,8 @@ export interface TableOptions {
 }
 
 /**
- * Formats rows under titles. If lines are too wide, truncates the widest columns that allow it with an ellipsis, then
- * omits the last columns.
+ * Formats rows under titles. If lines are too wide, truncates the widest columns that can be truncated, then omits the
+ * last columns.
  */
 export function table<T>(rows: readonly T[], columns: readonly Column<T>[], options: TableOptions = {}): string {
   return tableWriter(columns, options)(rows)
@@ -23,7 +23,7 @@ export function table<T>(rows: readonly T[], columns: readonly Column<T>[], opti
 
 /**
  * Formats rows that arrive page by page. The titles are written once, above the first page. The columns keep the widths
- * of the first page. A column that needs more width takes spare width of the terminal and keeps it. Only on a terminal,
+ * of the first page. A column that needs more width takes spare width of the terminal and keeps it. On a terminal,
  * later cells are truncated to these widths.
  */
 export function tableWriter<T>(columns: readonly Column<T>[], { width }: TableOptions = {}) {
@@ -184,7 +184,7 @@ export function pad(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - textWidth(text)))
 }
 
-/** Returns a text in at most that many columns, with an ellipsis if it was truncated. */
+/** Truncates a text to at most `width` columns, including the ellipsis of a truncated text. */
 export function cut(text: string, width: number): string {
   return textWidth(text) <= width ? text : `${fitting(text, width - 1)}…`
 }

@@ -92,7 +92,7 @@ async function installCard(id: string, folder: string, client: Client, server: D
   return installOnPhones({ appleLink: hostedLinks.apple!, googleLink: hostedLinks.google! }, folder)
 }
 
-/** Lets a phone scan the card as a door. */
+/** Claims an invitation as a door at the counter, and scans the card with this door. */
 async function scanAtCounter(passId: string, projectId: string, client: Client, server: DemoServer) {
   const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
   const { code } = await client.doors.invite({ body: { projectId, gate: 'Counter', expiresAt } })

@@ -98,7 +98,7 @@ export function styleOf(pass: PassJson): PassStyle {
   return PassType.options.map((style) => pass[style]).find((style) => style !== undefined)!
 }
 
-/** Returns the fields of the poster that iPhones since iOS 27 show instead; an empty list if there is none. */
+/** Returns the fields of the poster, which iPhones since iOS 27 show instead; an empty list without a poster. */
 export function posterFieldsOf({ posterGeneric }: { posterGeneric?: PassStyle | undefined }): PassField[] {
   return posterGeneric ? fieldsOf(posterGeneric) : []
 }

@@ -20,7 +20,7 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
     const account = await openAccount(content, directory, control)
     await register(account, content)
     await file.update((device) => addPass(device, opened))
-    // Fetch changes between the download and the registration, for which no push was sent.
+    // Fetch changes that were made between the download and the registration, because no push was sent for them.
     await refresh(account, [content.serialNumber])
     return content.serialNumber
   }

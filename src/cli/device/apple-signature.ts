@@ -48,8 +48,8 @@ interface Signed {
 }
 
 /**
- * Parses the structure manually: certificate schemas cost ten times as much as the verification, and fleets of phones
- * verify every package.
+ * Parses the structure without certificate schemas, which would take ten times as long as the verification: fleets of
+ * phones verify every package.
  */
 function readSignedData(bytes: Buffer): Signed {
   const [type, data] = membersOf(parse(bytes))
@@ -72,7 +72,7 @@ function readSignedData(bytes: Buffer): Signed {
   }
 }
 
-/** Parses DER. asn1js returns most errors, and throws those of texts and times. */
+/** Parses DER, and throws every error: asn1js throws errors in strings and times, but returns the others. */
 function parse(bytes: Buffer): BaseBlock {
   let parsed: ReturnType<typeof fromBER>
   try {

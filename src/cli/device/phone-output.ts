@@ -28,7 +28,7 @@ interface ShownPass extends Looks {
   stamp: string | null
 }
 
-/** Values that platforms do not send to phones, or that phones do not show. */
+/** The values of a card for properties that phones do not receive or do not show. */
 const notShown = { images: {}, locations: [], relevantDate: null, apple: {}, google: {} }
 
 export async function drawDevice(device: Device, options: PictureOptions, only?: ReadonlySet<string>): Promise<string> {

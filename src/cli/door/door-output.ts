@@ -38,8 +38,8 @@ export function showDoor(door: Door): string {
 }
 
 /**
- * Returns why phones cannot open a link, or cannot scan with its page. Returns `undefined` if the address prevents
- * neither.
+ * Returns the reason why phones cannot open a link or cannot use the camera on its page; `undefined` if its address
+ * allows both.
  */
 export function phoneWarning(link: string): string | undefined {
   const { protocol, hostname, origin } = new URL(link)

@@ -59,8 +59,8 @@ export function importAction({ dryRun, concurrency, ...options }: ImportOptions)
       const templates = openTemplates(client)
       const template = templateId === undefined ? undefined : await templates.get(templateId)
       const columns = planImportColumns(header, options, template)
-      // Scope the names by template, because the rows of a template use one identity, within which these names are
-      // unique.
+      // Prefix these names, which are unique within an identity. All rows of a template use one identity, which the
+      // template stands for if no identity is given.
       const namesOf = ({ templateId: ofRow, pass }: ImportRow) => {
         const names = (['serialNumber', 'googleObjectId'] as const).map((name) => {
           const value = pass[name]
@@ -121,7 +121,7 @@ async function readTemplate(client: Client, id: string): Promise<ImportTemplate>
   return { id, name, checkPass: compilePass(definition), variables: definition.variables }
 }
 
-/** Columns for data of the previous provider, with the names of the contract. */
+/** Columns for data of the previous provider, with the names of the API fields. */
 const OWN = Object.keys(importedFields) as (keyof typeof importedFields)[]
 const TEMPLATE_COLUMN = 'template'
 

@@ -139,7 +139,7 @@ export interface CreatedPass {
 
 /**
  * Creates a pass, or finds the existing pass with the external id. Returns the pass and its outcome.
- * @throws ApiError; CliError if the external id has another pass and `existing` does not allow it
+ * @throws ApiError; CliError if the existing pass differs and `existing` does not allow the difference
  */
 export async function createOne(
   client: Client,

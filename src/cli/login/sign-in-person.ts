@@ -37,7 +37,7 @@ export interface DeviceAddress {
 
 /**
  * Signs a person in, and returns the token of the session. The person can use a browser on this machine (RFC 8252). If
- * the provider supports device authorization (RFC 8628), the person can also use any other device. Wait for both,
+ * the provider supports device authorization (RFC 8628), the person can also use any other device. Waits for both,
  * because a provider does not report that a policy of an organization rejects other devices.
  * @throws CliError if the server has no sign-in, or the person does not sign in within ten minutes
  * @throws ConnectionError if the server does not respond

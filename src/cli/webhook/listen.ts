@@ -150,7 +150,7 @@ export interface Forwarded {
 /** The result for an event that was only shown. */
 const notForwarded: Forwarded = { responseCode: null, durationMs: null, error: null }
 
-/** The same timeout as on the server. */
+/** The timeout of a forwarded event, which is the same as for deliveries of the server. */
 const FORWARD_TIMEOUT_MS = 15_000
 
 /** Sends an event to an application like a server: the same bytes and headers, with a current signature. */
