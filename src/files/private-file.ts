@@ -181,7 +181,6 @@ export function isPipe(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFIFO() === true
 }
 
-/** Whether a path exists. @throws errors that prevent the check */
 /** Creates a handler of read errors: returns `fallback` if the file does not exist, and throws any other error. */
 export function ifMissing<T>(fallback: T): (error: unknown) => T {
   return (error) => {
@@ -190,6 +189,7 @@ export function ifMissing<T>(fallback: T): (error: unknown) => T {
   }
 }
 
+/** Whether a path exists. @throws errors that prevent the check */
 export async function exists(path: string): Promise<boolean> {
   try {
     await stat(path)

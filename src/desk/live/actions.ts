@@ -18,7 +18,7 @@ export interface Field {
   /** The initial value; empty by default. */
   value?: string
   isRequired?: true
-  /** The bounds and the step of a number, as of an HTML input; any number is valid by default. */
+  /** The bounds and the step of a number, as in an HTML input; any number is valid by default. */
   min?: number
   max?: number
   step?: number

@@ -24,7 +24,7 @@ const SILENCE_MS = 40_000
 
 const RETRY_MS = 3_000
 
-/** The delay after the server rejected the stream because there are too many streams. */
+/** The delay, in milliseconds, after the server rejected the stream, for example because of too many streams. */
 const REJECTED_RETRY_MS = 60_000
 
 /**

@@ -4,7 +4,7 @@ import type { Grant } from '../../core/rules/people/person-roles.ts'
 export interface Session {
   email: string
   roles: Grant[]
-  /** The token that requests with a change must send, so that another site cannot cause them. */
+  /** The token that every request that changes something must send, so that no other site can cause such a request. */
   csrfToken: string
 }
 

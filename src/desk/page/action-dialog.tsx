@@ -33,7 +33,7 @@ export function useCanAct(): (name: ActionName, projectId: string | null) => boo
 export function ActionButton<N extends ActionName>({ name, target, of, projectId }: ActionButtonProps<N>) {
   const { acting, language } = useDesk()
   const button = useRef<HTMLButtonElement>(null)
-  // An action can remove its button after the dialog was closed.
+  // Keep the focus on the page if the action removes the focused button after the dialog was closed.
   useLayoutEffect(() => () => void (document.activeElement === button.current && focusView()), [])
   if (!useCanAct()(name, projectId)) return null
   const text = language.words.actions[name].name

@@ -244,8 +244,7 @@ function chosenAtFirst(projects: Project[]): string | null {
 }
 
 /**
- * Returns the ID of the pass in the fragment of the address. It is stored there, so that the browser's back button
- * works.
+ * Returns the ID of the shown pass. The fragment of the address stores the ID, so that the browser's back button works.
  */
 function usePassId(): string | null {
   const [passId, setPassId] = useState(readPassId)

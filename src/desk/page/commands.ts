@@ -1,4 +1,4 @@
-/** Returns CLI commands for a pass: with a token, the page itself is read-only. */
+/** Returns CLI commands for a pass, because the page itself is read-only if it was opened with a token. */
 export function passCommands({ id, status }: { id: string; status: string }): string[] {
   const isVoid = status === 'VOID'
   return [

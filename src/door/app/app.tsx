@@ -65,7 +65,7 @@ function App({ opened }: { opened: string | null }) {
   return <ScanScreen camera={camera} />
 }
 
-/** Shown while the browser asks for permission to use the camera. */
+/** The screen after a claim. The browser asks for permission to use the camera, and a button starts to scan. */
 function StartScreen({ camera, onStart }: { camera: ReturnType<typeof useCamera>; onStart(): void }) {
   const { words } = useDoor().language
   const { door } = useEngineState()

@@ -80,8 +80,8 @@ function isDead({ code }: ClaimFailure): boolean {
 }
 
 /**
- * Returns the code of the invitation that the page was opened with, or `null`. Removes it from the address immediately,
- * so that neither the history nor bystanders see it.
+ * Returns the code of the invitation that the page was opened with, or `null`. Removes the code from the address
+ * immediately, so that neither the history nor bystanders see it.
  */
 export function takeInvitation(): string | null {
   const code = codeOf(location.hash)

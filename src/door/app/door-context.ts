@@ -27,7 +27,7 @@ export function useEngineState(): EngineState {
   return state
 }
 
-/** Returns the server's time if the phone's clock is known to be wrong. */
+/** Returns the time of the phone's clock or, if this clock is known to be wrong, the server's time. */
 export function now({ problems }: EngineState): Date {
   const wrong = problems.find((problem) => problem.code === 'clock_wrong')
   return new Date(Date.now() - (wrong?.byMs ?? 0))

@@ -10,8 +10,8 @@ const RUNNER = 'passes-door-tab-'
 
 /**
  * Creates the environment of an engine in a browser.
- * @param version of the page
- * @param language is called for each scan
+ * @param version the version of the page
+ * @param language returns the language of the page; called for each scan
  */
 export function browserEnvironment(
   version: string,

@@ -1,7 +1,7 @@
 import type { EngineState, Problem } from './engine.ts'
 import type { Identity, StoreSummary } from './store/engine-store.ts'
 
-/** The facts that make up the state of an engine. */
+/** The facts in memory from which the state of an engine is computed, in addition to the stored data. */
 export interface Known {
   identity: Identity | undefined
   connection: Pick<EngineState, 'connection' | 'offlineSince'>
@@ -18,8 +18,8 @@ export interface Known {
 }
 
 /**
- * The clock error above which the operator is warned, because the phone's clock would give wrong decisions near the
- * ends of windows.
+ * The clock error, in milliseconds, above which the operator is warned: uncorrected, it would cause wrong decisions
+ * near the limits of validity windows.
  */
 const CLOCK_WRONG_MS = 60_000
 

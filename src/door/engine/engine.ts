@@ -55,8 +55,8 @@ export interface DoorEngine {
   /** Probes the server now. */
   retry(): void
   /**
-   * Dismisses a problem that needs no further action: a loss, or a rejected scan. Pending entries of another project
-   * are reported again when the page is reloaded.
+   * Dismisses a problem that needs no further action, such as lost data or a rejected scan. Pending entries of another
+   * project are reported again when the page is reloaded.
    */
   dismiss(code: Problem['code']): Promise<void>
   /**

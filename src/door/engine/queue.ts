@@ -1,4 +1,4 @@
-/** Runs tasks one at a time, in order, until it is stopped. */
+/** Creates a queue, which runs tasks one at a time, in order, until it is stopped. */
 export function createQueue() {
   let last: Promise<unknown> = Promise.resolve()
   let isStopped = false
@@ -22,7 +22,7 @@ class StoppedError extends Error {
   override readonly name = 'StoppedError'
 }
 
-/** Keeps the promise of a task pending if the task never runs. */
+/** Returns a promise that never settles if the queue was stopped before the task. @throws any other error */
 export function neverIfStopped(error: unknown): Promise<never> {
   if (error instanceof StoppedError) return new Promise(() => undefined)
   throw error

@@ -247,7 +247,7 @@ export function identityOf({ door, token }: DoorClaim): Identity {
   return { token, door: { id, name, gate, projectId, projectName, ...(movement && { movement }) } }
 }
 
-/** Returns the zone and direction of a door of the server. */
+/** Returns the zone and direction of a door in a response; `undefined` without a zone. */
 export function movementOf({ zoneId, direction = 'in' }: Pick<Door, 'zoneId' | 'direction'>) {
   return zoneId === undefined ? undefined : { zoneId, direction }
 }

@@ -27,7 +27,7 @@ export const UNDO_REASON = 'Undone at the door'
 
 /** Uploads the pending entries of this door's project, one tab at a time. */
 export interface Uploads {
-  /** Uploads all entries except a few. */
+  /** Uploads pending entries until only a few are left, which `uploadRest` uploads while scans wait. */
   uploadMost(signal: AbortSignal): Promise<UploadEnd>
   /** Uploads the remaining entries. Resolves to `undefined` if that would delay a waiting scan for too long. */
   uploadRest(signal: AbortSignal): Promise<UploadEnd | undefined>
@@ -119,7 +119,7 @@ async function uploadWaiting(options: {
     if (reply.kind === 'answer') return settle(reply.value)
     if (reply.kind === 'timeout') return reply
     if (![400, 413].includes(reply.status)) return { kind: 'rejection', message: reply.message }
-    // The batch is not accepted: send each entry separately, so that a rejected one does not block others.
+    // Send each entry of a rejected batch separately, so that an invalid entry does not block others.
     for (const entry of batch) {
       const single = await sendBatch([entry])
       if (single.kind === 'timeout') return single

@@ -157,7 +157,7 @@ function announcementOf(decision: Decision, language: AppLanguage): string {
     .join(' ')
 }
 
-/** Whether other members of the group can be admitted after a decision. */
+/** Whether a decision is an accepted entry, after which other members of the group can be admitted. */
 export function isEntry(decision: Decision): boolean {
   return isIn(decision) && decision.direction !== 'out'
 }
@@ -215,8 +215,8 @@ function useFit(area: RefObject<HTMLElement>): boolean {
 }
 
 /**
- * Returns the width of the longest word, in average Latin letters, by which the style sheet makes words as large as
- * possible.
+ * Returns the width of the longest word, in average Latin letters. With this width, the style sheet makes words as
+ * large as possible.
  */
 function widthOf(text: string): number {
   const widthOfLetter = (letter: string) => (letter > '\u2e80' || 'MW'.includes(letter) ? 1.5 : 1)
