@@ -59,8 +59,8 @@ export function importAction({ dryRun, concurrency, ...options }: ImportOptions)
       const templates = openTemplates(client)
       const template = templateId === undefined ? undefined : await templates.get(templateId)
       const columns = planImportColumns(header, options, template)
-      // Prefix these names, which are unique within an identity. All rows of a template use one identity, which the
-      // template stands for if no identity is given.
+      // These names must be unique within an identity. If no identity is given, use the template instead, because all
+      // rows of a template use one identity.
       const namesOf = ({ templateId: ofRow, pass }: ImportRow) => {
         const names = (['serialNumber', 'googleObjectId'] as const).map((name) => {
           const value = pass[name]
