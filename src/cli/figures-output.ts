@@ -19,7 +19,7 @@ export interface Canvas {
 
 type Series = [name: string, values: number[]]
 
-/** Returns all figures in the order of the API. Scans have a figure only for each reason that occurs. */
+/** Returns all figures in the order of the API. Scans have a figure for each reason that occurs. */
 function seriesOf({ items }: ProjectFigures): Series[] {
   const series = new Map<string, number[]>()
   items.forEach((item, index) => {

@@ -33,7 +33,7 @@ export function named<T extends object>(
   return Object.assign(input, { named: { kind, mayBeNone, isFoundByCommand, ...(ask && { ask }) } satisfies Mark })
 }
 
-/** Makes the inputs that a prompt can ask for optional, so that oclif accepts a call without them. */
+/** Makes an input optional if a prompt can ask for its value, so that oclif accepts a call without it. */
 export function askable<T extends Readonly<Record<string, object>>>(inputs: T): T {
   const relaxed = Object.entries(inputs).map(([name, input]) => {
     return [name, markOf(input)?.ask ? { ...input, required: false } : input] as const

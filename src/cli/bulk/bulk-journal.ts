@@ -146,8 +146,8 @@ function journalOver<Entry>(
 
 /**
  * Returns the last checkpoint that matches the output files. After a power failure, this can be an earlier checkpoint.
- * If an output file was deleted, this is the start. The last checkpoint of a complete run always matches, because the
- * user can edit its files.
+ * If an output file was deleted, this is the start. The last checkpoint of a complete run matches output files of any
+ * other size, because users can edit them.
  */
 async function startOf(entries: JournalEntry[], head: JournalHead): Promise<JournalEntry | undefined> {
   const outBytes = await sizeOf(head.out)

@@ -24,7 +24,7 @@ const SILENCE_MS = 40_000
 
 const RETRY_MS = 3_000
 
-/** The delay, in milliseconds, after the server rejected the stream, for example because of too many streams. */
+/** The delay of a reconnection after the server rejected the stream, in milliseconds. There can be too many streams. */
 const REJECTED_RETRY_MS = 60_000
 
 /**

@@ -188,7 +188,7 @@ export type DoorMovement = NonNullable<Attempt['movement']>
 export interface KnownZone extends ZoneAtDoor {
   name: string
   /**
-   * The time of the server's number of people inside. `inside` is that number plus the changes of this door since then.
+   * The time of the server's number of people inside. `inside` adds the changes of this door that the server lacked.
    */
   at: string
 }

@@ -282,7 +282,7 @@ interface Given {
   end(): void
 }
 
-/** Aborts after a timeout, or with another signal, as AbortSignal.any does, which older phones do not have. */
+/** Aborts after a timeout or with another signal. Replaces AbortSignal.any, which older phones do not have. */
 function abortAfter(ms: number, other: AbortSignal | undefined): Given {
   const controller = new AbortController()
   let rejectTimedOut: () => void = () => undefined

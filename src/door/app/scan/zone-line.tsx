@@ -13,8 +13,8 @@ interface ZoneLineProps {
 }
 
 /**
- * The direction, the zone, and the number of people inside. Words and signs show the same state as the colors, for
- * users who cannot see them.
+ * The direction, the zone, and the number of people inside. Words and signs show the same state as the colors, so that
+ * color is not needed to read it.
  */
 export function ZoneLine({ direction, zone, asOf }: ZoneLineProps) {
   const { language } = useDoor()

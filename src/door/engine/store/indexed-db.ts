@@ -16,7 +16,7 @@ export async function openIndexedDb(name: string, onLost: () => void): Promise<T
         for (const index of indexes) store.createIndex(index, index, { multiEntry: true })
       }
     },
-    // Close this connection, because a newer page in another tab waits for it to close before it can open the database.
+    // Close this connection, because a newer page in another tab can open the database only after that.
     blocking: (_, __, event) => (event.target as IDBDatabase).close(),
     terminated: onLost,
   })
