@@ -13,9 +13,9 @@ interface Asking {
 }
 
 /**
- * The distance from a limit below which usage is read under a lock, so that concurrent requests cannot exceed the
- * limit. At a greater distance, the usage in the cached token is enough: it is at most a second old, and no client
- * writes this much in a second.
+ * The distance to a limit within which usage is read under a lock, so that concurrent requests cannot exceed the limit.
+ * At a greater distance, the usage in the cached token is enough: it is at most a second old, and no client writes this
+ * much in a second.
  */
 const FAR: StoredUsage = { passes: 100_000, storedBytes: 1024 ** 3 }
 const stored = Object.keys(FAR) as (keyof StoredUsage)[]

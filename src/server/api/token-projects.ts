@@ -3,7 +3,7 @@ import type { Repositories } from '../../storage/store.ts'
 import type { RequestContext } from '../context.ts'
 
 /**
- * Returns the project of a scan. If the token is bound to one project, it is that project. If the token is bound to
+ * Returns the project of a scan: that of the request, or the only project of the token. If the token is bound to
  * several projects, the request must name one, because a scan that matches no pass must also be recorded in a project.
  * @throws ApiError NOT_FOUND if the token cannot access the project, VALIDATION_ERROR if the request must name one
  */

@@ -53,7 +53,7 @@ export interface HandOverCounts {
   unissued: number
   /** Devices above 100 per pass, and devices whose names do not fit into a cell. */
   devicesLeftOut: number
-  /** Values that are empty, or whose variable has the name of a fixed column. */
+  /** Values that are empty, or whose variable gets no column. */
   valuesLeftOut: number
 }
 

@@ -46,7 +46,10 @@ export interface UsePlace {
 
 const [MAX_NAME, MAX_IDENTITIES, MAX_USES] = [100, 500, 100]
 
-/** Creates an Apple identity from a certificate, or in the sandbox from a pass type and a team. @throws SetupError */
+/**
+ * Creates an Apple identity from a certificate, or in the sandbox from a pass type and a team.
+ * @throws SetupError if the credentials or the name cannot be used
+ */
 export function addApple(
   config: IdentityConfig,
   options: UsePlace & {
@@ -77,7 +80,7 @@ export function addApple(
 
 /**
  * Creates a Google identity. Without a key file, it uses the default credentials of this machine.
- * @throws SetupError
+ * @throws SetupError if the credentials or the name cannot be used
  */
 export function addGoogle(
   config: IdentityConfig,

@@ -24,8 +24,8 @@ const types: Record<string, string> = {
 }
 
 /**
- * Redirects iPads, which identify as a Macintosh with a touch screen, to the Apple link. The script redirects once per
- * history entry, so that a visitor who comes back or reloads stays on the page.
+ * The script that redirects iPads, which identify as a Macintosh with a touch screen, to the Apple link. The redirect
+ * happens once per history entry, so that a visitor who comes back or reloads stays on the page.
  */
 export const tabletScript = browserAsset('scripts/tablet.js')
 
@@ -72,7 +72,7 @@ function iconFile(base64: string): Buffer {
 /** The logo of the class that doctor writes. All servers have it, as the platform fetches it from the public URL. */
 export const trialLogo = asset('logo.png', 'image/png', plainPng(660, 660, '#3b4cc0'))
 
-/** Copies the address in the hint for in-app browsers. Without the script, visitors can select the address. */
+/** The script that copies the address in the hint for in-app browsers. Visitors can also select the address. */
 export const copyScript = browserAsset('scripts/copy.js')
 
 export function contentTypeOf(name: string): string | undefined {

@@ -12,8 +12,8 @@ export interface LinkOpens {
   /** Counts a visit of a join page by its source, which the visitor can choose freely. */
   noteJoin(page: { workspaceId: string; projectId: string | null }, source: string | null, at: Date): void
   /**
-   * Returns the source under which a visit or a pass of a page is counted, so that made-up sources cannot fill the
-   * figures.
+   * Returns the source under which a visit or a pass of a page is counted. Sources above MAX_SOURCES count as none, so
+   * that made-up sources cannot fill the figures.
    */
   countedSource(projectId: string, source: string | null, at: Date): string
   flush(): Promise<void>

@@ -29,7 +29,7 @@ import { newAppleToken } from './create-passes.ts'
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
   dryRun: boolean
-  /** Whether the update is one of many. Its wallets are updated after the wallets of interactive changes. */
+  /** Whether the update is one of many, whose wallets are updated after those of interactive changes. */
   isBulk?: boolean
   /** Whether the pass gets a new scan code, or a new holder with a new code, token, and serial number. */
   renewal?: 'code' | 'holder'

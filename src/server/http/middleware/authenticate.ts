@@ -27,7 +27,10 @@ export interface CallerSession {
   csrfToken: string | null
 }
 
-/** @throws ApiError UNAUTHORIZED, TOKEN_INVALID, TOKEN_EXPIRED, TENANT_SUSPENDED, TENANT_EXPIRED */
+/**
+ * Returns the caller with the credentials in the headers.
+ * @throws ApiError UNAUTHORIZED, TOKEN_INVALID, TOKEN_EXPIRED, TENANT_SUSPENDED, TENANT_EXPIRED
+ */
 export type Authenticate = (headers: Headers, at: Date) => Promise<Caller>
 
 /** Creates an authentication with a cache. Malformed tokens cause no database read. */

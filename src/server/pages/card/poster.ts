@@ -40,7 +40,8 @@ export function cardBeforePoster(card: Card, poster: Poster): Card {
 }
 
 /**
- * Returns the barcodes that an iPhone page draws: of the card and, if there is a poster, of the card for older iPhones.
+ * Returns the barcodes that a page with an iPhone draws: that of the card and, if there is a poster, that of the card
+ * for older iPhones.
  */
 export function barcodesOf(card: Card | null, poster: Poster | null): Card['barcode'][] {
   if (!card) return []

@@ -41,8 +41,8 @@ export interface GroupPageFacts {
 const GROUP_STYLE = browserFile('group.css')
 
 /**
- * Returns the page of a group. Besides texts of the issuer, it contains only words that are translated for all hosted
- * pages, numbers, and symbols.
+ * Returns the page of a group. Besides texts of the issuer, the page contains only numbers, symbols, and words that all
+ * hosted pages share.
  */
 export function groupPage(facts: GroupPageFacts): Page {
   const { title, shown, next, isFirst, issuer, platforms, publicUrl, language, phone, isInApp, own, sandboxed } = facts

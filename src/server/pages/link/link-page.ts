@@ -113,7 +113,7 @@ export function sharedPage(link: SharedLink): Page {
   })
 }
 
-/** Returns the fields that an iPhone has no space for, and those that only the details of its poster contain. */
+/** Returns the fields that an iPhone has no space for, and the fields that only the details of the poster contain. */
 function moreFields({ apple, poster }: Pick<LinkPageFacts, 'apple' | 'poster'>): CardField[] {
   if (!apple) return []
   const onBack = new Set(apple.fields.back.map(({ key }) => key))
@@ -121,7 +121,7 @@ function moreFields({ apple, poster }: Pick<LinkPageFacts, 'apple' | 'poster'>):
   return [...surplusOf(apple), ...ofPoster]
 }
 
-/** Draws the card as the previews do: as on an iPhone, with its poster, else as in Google Wallet. */
+/** Draws the card like the previews: as an iPhone shows it, with its poster, or else as Google Wallet shows it. */
 function draw(
   card: Card,
   { apple, poster, google }: Pick<LinkPageFacts, 'apple' | 'poster' | 'google'>,

@@ -119,7 +119,7 @@ async function showShared({ req }: H3Event, pass: StoredPass, services: Services
   return compressedPage(page, req.headers)
 }
 
-/** Redirects a phone to its wallet, unless the query has `?choose` or an in-app browser cannot add passes. */
+/** Redirects a phone to its wallet. Shows a page for `?choose`, computers, and in-app browsers, which add no passes. */
 async function openSmart(event: H3Event, pass: StoredPass, services: LinkOpenServices, at: Date): Promise<Response> {
   const { links, issuing, badges, identities } = services
   const wallets = await identities.walletsOf(pass)

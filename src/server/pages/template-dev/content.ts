@@ -50,7 +50,7 @@ export interface PlacedNote extends Pick<Warning, 'path' | 'message'> {
   column?: number
 }
 
-/** Placeholders are enough, because nothing is signed or sent. */
+/** Placeholder identities, which are enough because nothing is signed or sent. */
 const identity = { passTypeIdentifier: 'pass.example.preview', teamIdentifier: 'PREVIEW000' }
 const issuer = { issuerId: '3388000000000000000', publicUrl: 'https://passes.example' }
 
@@ -79,7 +79,7 @@ export function platformIssuesOf({ definition, passType }: Pick<DevContent, 'def
   return findPlatformIssues(definition, passType, { wallets: { all: checkers }, now })
 }
 
-/** The size from which the mosaic of a strip is made, as the server does for an upload. */
+/** The size from which the mosaic of a strip is made, as for an upload to the server. */
 const STRIP: ImageSize[] = [{ ...imageSizes.strip.fit, scale: 3 }]
 
 /** Finds the warnings of publishing that need no server. The process that decodes strips runs until `close`. */

@@ -22,9 +22,9 @@ import {
 export type DevReading = { content: DevContent } | { faults: string[] }
 
 export interface TemplateDevOptions {
-  /** The title of the page until the file is read. */
+  /** The name of the file, which is the title of the page until the file is read. */
   file: string
-  /** 0 uses a free port. */
+  /** The port; 0 uses a free one. */
   port: number
   /** Reads all files again. Must not throw. */
   read: () => Promise<DevReading>
