@@ -6,7 +6,7 @@ import type { RequestContext } from '../context.ts'
 /**
  * Records an action in the audit log, in the transaction that performs it. The log contains no values that the action
  * writes, such as labels, variables, texts, or secrets.
- * @param targetId the ID of the changed row; null for several rows, which `targetCount` counts
+ * @param targetId the ID of the changed row; null if `targetCount` rows changed
  * @param details `passId` is the pass that the action is about, if the changed row is not the pass
  */
 export function audit(

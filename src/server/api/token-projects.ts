@@ -21,7 +21,7 @@ export function projectOfScan(projectId: string | undefined, { token }: RequestC
 }
 
 /**
- * Returns the project of reported scans, which is that of the token, because reports do not name a project.
+ * Returns the project of reported scans. This is the project of the token, because reports do not name one.
  * @throws ApiError FORBIDDEN if the token has several projects
  */
 export function projectOfReport({ token: { projectIds } }: RequestContext): string | undefined {
@@ -31,7 +31,7 @@ export function projectOfReport({ token: { projectIds } }: RequestContext): stri
   throw new ApiError('FORBIDDEN', { message, details: { projectIds } })
 }
 
-/** @throws ApiError FORBIDDEN if the token is bound to projects, for a change outside of projects */
+/** Permits a change outside of projects. @throws ApiError FORBIDDEN if the token is bound to projects */
 export function requireWholeWorkspace({ token }: RequestContext, message: string): void {
   if (!token.projectIds) return
   throw new ApiError('FORBIDDEN', { message, details: { projectIds: token.projectIds } })

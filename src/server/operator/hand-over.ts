@@ -23,9 +23,9 @@ export interface HandOverSearch {
 
 export interface OwnNames {
   platforms: readonly Platform[]
-  /** The pass type of the identity that the flags configure. Import compares the identity only if this is given. */
+  /** The pass type of the identity in the flags. Without a pass type, import cannot compare the identity. */
   passTypeIdentifier?: string | undefined
-  /** The issuer of the identity that the flags configure. Required if its passes have Google objects. */
+  /** The issuer of the identity in the flags. Required if its passes have Google objects. */
   issuerId?: string | undefined
 }
 

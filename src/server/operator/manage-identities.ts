@@ -105,7 +105,7 @@ export function addGoogle(
 /**
  * Sets the default identity for new passes. The name `server` removes the default. A retired identity becomes usable
  * again.
- * @throws OperatorError if the identity or its place does not exist, or the identity is of another platform
+ * @throws OperatorError if the identity, workspace, or project does not exist, or the platform differs
  */
 export function setDefaultIdentity(
   config: Pick<Config, 'databaseUrl'>,

@@ -30,7 +30,8 @@ export interface RenewedFrom {
 
 /**
  * Stores a renewed certificate or key.
- * @throws OperatorError; CredentialError if it is invalid or of another pass type
+ * @throws OperatorError if the identity cannot use the files; CredentialError if they are invalid, or the pass type or
+ *   team differs
  */
 export async function renewIdentity(
   config: IdentityConfig,

@@ -51,7 +51,9 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
   })
 }
 
-/** Replays the earlier scan with the externalRef, whose zone can be deleted by now. Without one, throws the error. */
+/**
+ * Replays the scan with the externalRef, even if the zone of the scan was deleted. Throws the error if there is none.
+ */
 async function replayOrThrow(error: ApiError, body: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   const scan = body.externalRef === undefined ? undefined : await findByRef(body, context)
   if (!scan) throw error

@@ -99,7 +99,7 @@ export function movementOfPass(
   return pass.projectId === found.zone.projectId ? found : noZone(found.zone.id)
 }
 
-/** Adds up the movements of earlier attempts, so that each attempt is decided with the number of people after them. */
+/** Adds up the movements of earlier attempts, so that each attempt is decided with the number of people at its turn. */
 export function createPlaces() {
   const taken = new Map<string, number>()
   return {

@@ -14,7 +14,7 @@ const EVENTS = 25
 const POLL_MS = 1_000
 
 /**
- * The maximum delay of another read after an event of this process, because an older open transaction can hide the
+ * The maximum delay of a second read after an event of this process, because an older open transaction can hide the
  * event from the first read.
  */
 const MIN_POLL_MS = 50

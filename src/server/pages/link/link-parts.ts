@@ -27,7 +27,7 @@ export function buttonHtml(
   return `<a class="${badge ? 'badge' : 'button'}" data-platform="${platform}" href="${escapeHtml(address)}">${content}${behind}</a>`
 }
 
-/** Returns the name of the template. If the definition has languages, returns the description, which is translated. */
+/** Returns the name of the template or, if the definition has languages, the description, which is translated. */
 export function kindOfPass(
   description: string,
   { template, languages }: Pick<IssuerFacts, 'template' | 'languages'>,
