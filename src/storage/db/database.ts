@@ -266,7 +266,7 @@ type ConnectionsOf = (party: Party, timeoutMs: number | undefined) => Knex
  */
 const SHARE_WITH_NEIGHBORS = Math.max(1, Math.floor(availableParallelism() / 2))
 
-/** Creates a gate for the connections of a pool. A party has at most half of them. */
+/** Creates a gate for the connections of a pool. A party has at most half of them, rounded up. */
 function fairGate(places: number, options: Partial<FairGateOptions> = {}): FairGate {
   return new FairGate({
     places,

@@ -70,7 +70,6 @@ async function isDirect(connection: PostgresConnection, settings: Settings): Pro
   return rows.length > 0
 }
 
-/** Whether connections go through a pooler. */
 export async function isPooled(db: Knex): Promise<boolean> {
   const connection: PostgresConnection = await db.client.acquireConnection()
   db.client.releaseConnection(connection)
