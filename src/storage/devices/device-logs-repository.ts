@@ -21,7 +21,6 @@ export interface StoredDeviceLog extends RecordOf<typeof LOG> {
 /** A log message that a device sent about a pass. The device is not authenticated. */
 export type NewDeviceLog = Pick<StoredDeviceLog, 'passId' | 'device' | 'message'>
 
-/** The filters of a list of messages. */
 export interface DeviceLogFilter {
   projectId?: string[] | undefined
   passId?: string[] | undefined
