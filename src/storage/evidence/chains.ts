@@ -17,7 +17,7 @@ export interface ChainKey {
   chain: ChainName
 }
 
-/** Consecutive entries that one statement wrote and that are not chained yet. */
+/** A row of the queue: entries that one statement wrote, or that one call of `adopt` queued. */
 export interface PendingEntries extends ChainKey {
   id: string
   /**
@@ -125,7 +125,6 @@ export class Chains extends Repository {
     return readEntries(this.db, chain, ids)
   }
 
-  /** Appends blocks to their chains. */
   async insertBlocks(blocks: Block[]): Promise<void> {
     await insertRows(this.db, 'chain_blocks', blocks.map(toBlockRow))
   }
