@@ -16,7 +16,7 @@ export interface BacklogCounts {
   failed: number
   /** Quarantined because their worker stopped or hung each time. An operator has to retry or delete them. */
   quarantined: number
-  /** The earliest time at which a waiting job was due, or `null` if none is waiting. */
+  /** The earliest due time of a waiting job, or `null` if none is waiting. */
   oldestRunAt: Date | null
 }
 
