@@ -237,7 +237,7 @@ export async function createEvidence(db: Knex): Promise<void> {
     await db.raw(`create index ${table}_unchained on ${table} (id) where not chained`)
   }
 
-  // Entries that wait to be chained. Each row has the entries that one statement wrote.
+  // Entries that wait to be chained. Each row has the entries that one statement wrote or adopted.
   await db.schema.createTable('chain_pending', (table) => {
     table.uuid('id').primary()
     // All zeros for entries about the whole database.
