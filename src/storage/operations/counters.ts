@@ -7,7 +7,6 @@ import { asJson } from '../db/values.ts'
 /** The columns that identify a count. A column that does not apply, or is null, is empty or zero. */
 export const KEY = ['workspace_id', 'counter', '"key"', 'hour', 'project_id', 'template_id', 'kind']
 
-/** An hour in milliseconds. */
 export const HOUR_MS = 3_600_000
 
 /**
