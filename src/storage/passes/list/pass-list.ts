@@ -34,8 +34,8 @@ export async function listPasses(
 }
 
 /**
- * Returns a function that selects all passes of an owner that match a filter at a time. Uses the indexes of the list,
- * so that a rare value is found at once. To process the passes in chunks, use `matchingInRange`.
+ * Returns a function that selects all passes of an owner that match a filter at the time `at`. Uses the indexes of the
+ * list, so that a rare value is found at once. To process the passes in chunks, use `matchingInRange`.
  */
 export async function selectMatching(
   db: Knex,
