@@ -4,7 +4,7 @@ import { BalanceDelta, BalanceKind } from './schemas/balances.ts'
 import { pageOf, route, text, UtcTimestamp } from './schemas/common.ts'
 import { pageQuery } from './schemas/list-parameters.ts'
 
-/** The maximum number of entries of a balance of a pass. The limit does not apply to entries of scans. */
+/** The maximum number of entries of a balance of a pass. The limit does not apply to the entries that scans add. */
 export const MAX_ENTRIES = 100_000
 
 /** The value of a balance of a pass. */

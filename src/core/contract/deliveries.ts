@@ -12,13 +12,13 @@ export type DeliveryEventType = z.output<typeof DeliveryEventType>
 export const SubscribableEvent = z.enum(subscribableEvents)
 export type SubscribableEvent = z.output<typeof SubscribableEvent>
 
-/** PENDING while an attempt is due or scheduled, else the final result. */
+/** The status of a delivery: PENDING while an attempt is due or scheduled, else the final result. */
 export const DeliveryStatus = z.enum(['PENDING', 'SUCCESS', 'FAILED'])
 export type DeliveryStatus = z.output<typeof DeliveryStatus>
 
 /** The delivery of one event to one endpoint. */
 export const Delivery = z.strictObject({
-  /** The same ID as in the envelope. */
+  /** The ID of the delivery, which is also the `id` of its envelope. */
   id: Uuid,
   webhookId: Uuid,
   eventType: DeliveryEventType,
@@ -107,7 +107,7 @@ export const deliveries = {
   }),
 }
 
-/** An event in the event stream: the envelope of a delivery, with the ID of the event. */
+/** An event in the event stream. Its `id` is the ID of the event instead of a delivery. */
 export const FollowedEvent = z.strictObject({ ...Envelope.shape, type: SubscribableEvent })
 export type FollowedEvent = z.output<typeof FollowedEvent>
 

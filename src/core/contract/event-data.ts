@@ -42,7 +42,7 @@ const Holding = Pass.pick({ id: true, externalPassId: true, projectId: true }).e
   ),
 })
 
-/** The data of each event: the state that the event establishes. */
+/** The data of each event: the state after the event. */
 export const eventData = {
   'pass.issued': Identifiers.extend({
     ...Pass.pick({ variables: true, redemption: true, expiresAt: true, createdAt: true }).shape,

@@ -4,7 +4,7 @@ import { pageOf, route, UtcTimestamp } from './schemas/common.ts'
 import { listQuery } from './schemas/list-parameters.ts'
 import { Platform } from './schemas/platform.ts'
 
-/** An Apple pass type with its certificate, or a Google issuer with its service account, without the key. */
+/** An Apple pass type with its certificate, or a Google issuer with its service account. Contains no private key. */
 export const Identity = z.strictObject({
   id: Uuid,
   platform: Platform,

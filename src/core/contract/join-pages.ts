@@ -31,7 +31,6 @@ export const JoinField = z.strictObject({
     .optional()
     .describe('Whether visitors must fill in the field. A variable that a pass requires is always required.'),
 })
-/** A field of the form of a join page. */
 export type JoinField = z.output<typeof JoinField>
 
 /** The consent that visitors give. A pass stores the version of the text to which its visitor consented. */
@@ -40,7 +39,6 @@ export const JoinConsent = z.strictObject({
   version: text(1, 64).describe('The version of the text. If a visitor ticks the box, the pass stores this version.'),
   required: z.boolean().describe('Whether visitors must tick the box.'),
 })
-/** The consent of a join page. */
 export type JoinConsent = z.output<typeof JoinConsent>
 
 const settings = {

@@ -74,7 +74,7 @@ export const SnapshotItem = z.strictObject({
 })
 export type SnapshotItem = z.output<typeof SnapshotItem>
 
-/** A page of the list of passes that devices store to scan offline, or of its changes. */
+/** A page of the snapshot: the passes that a device stores to scan offline, or with `since`, only the changed ones. */
 export const Snapshot = z.strictObject({
   id: Uuid,
   projectId: Uuid.nullable(),

@@ -27,7 +27,7 @@ export type Webhook = z.output<typeof Webhook>
 export const WebhookWithSecret = z.strictObject({ ...Webhook.shape, secret: z.string() })
 export type WebhookWithSecret = z.output<typeof WebhookWithSecret>
 
-/** The syntax of a URL. Before each request, the server checks whether it can send to the address. */
+/** The syntax of a webhook URL. Before each request, the server checks whether the address is allowed. */
 const url = text(1, 2048)
   .regex(/^https?:\/\/[^\s#]+$/, {
     error: 'Must be an absolute https address without a fragment',

@@ -37,7 +37,7 @@ export const Zone = z.strictObject({
 })
 export type Zone = z.output<typeof Zone>
 
-/** The possible lengths of the buckets of an occupancy. */
+/** The possible bucket lengths of `ZoneOccupancy`. */
 export const occupancyUnits = ['minute', 'hour'] as const
 /** A bucket length of an occupancy. */
 export type OccupancyUnit = (typeof occupancyUnits)[number]

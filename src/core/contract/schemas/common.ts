@@ -80,7 +80,7 @@ export const dateTimeParts = { date: z.regexes.date.source.slice(1, -1), time, o
 /** An ISO 8601 date-time with Z or an offset. Seconds are optional (zod's own pattern requires them). */
 export const timestampPattern = `${z.regexes.date.source.slice(0, -1)}T${time}${offset}$`
 
-/** A time in requests. It has no format, because `date-time` requires seconds. */
+/** A time in requests. The schema has no `format`, because the format `date-time` requires seconds. */
 export const Timestamp = z
   .string()
   .regex(
@@ -150,7 +150,7 @@ export const ErrorBody = z.strictObject({
 })
 export type ErrorBody = z.output<typeof ErrorBody>
 
-/** The error body of the endpoint that records scans, which has no code. */
+/** The error body without a code, as the endpoint that records scans returns it. */
 export const ErrorBodyWithoutCode = ErrorBody.omit({ errorCode: true })
 export type ErrorBodyWithoutCode = z.output<typeof ErrorBodyWithoutCode>
 

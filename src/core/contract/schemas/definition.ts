@@ -51,7 +51,7 @@ export const FieldDefinition = z.strictObject({
   currency: text(1, 255).optional(),
   /** The style of a date or time. Default: short. */
   style: z.enum(['short', 'medium', 'long']).optional(),
-  /** Relative to the direction of the language. Primary and back fields have no alignment. */
+  /** The alignment, relative to the direction of the language. Primary and back fields have none. */
   align: z.enum(['start', 'center', 'end']).optional(),
   changeMessage: translatable(
     text(1, 255).refine((message) => message.includes('%@'), 'Must contain %@, which the new value replaces'),
@@ -261,7 +261,7 @@ export type DoorInstructions = z.output<typeof DoorInstructions>
 export const Nfc = z.strictObject({
   /** At most 64 bytes of ASCII. It can contain placeholders. */
   message: text(1, 255),
-  /** The readers' key for iPhones: on the curve P-256, as an X.509 SubjectPublicKeyInfo in base64. */
+  /** The public key of the readers, which iPhones require: P-256, as an X.509 SubjectPublicKeyInfo in base64. */
   publicKey: text(1, 255),
   /** Whether an iPhone asks for Face ID or Touch ID before it sends the message. */
   requiresAuthentication: z.boolean().optional(),

@@ -26,11 +26,11 @@ export const ScanReasonCode = z.enum([
 ])
 export type ScanReasonCode = z.output<typeof ScanReasonCode>
 
-/** The result in the ledger. Every attempt that was not accepted is denied. */
+/** The result in the ledger, where every attempt that was not accepted has the result `denied`. */
 export const LedgerResult = z.enum(['accepted', 'denied', 'reversal'])
 export type LedgerResult = z.output<typeof LedgerResult>
 
-/** The reason in the ledger. */
+/** The reason for the result in the ledger. */
 export const LedgerReason = z.enum([
   'valid',
   'already_used',
