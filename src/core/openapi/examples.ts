@@ -151,7 +151,7 @@ interface CodeSample {
 /** The ID in samples without a recorded ID. */
 export const SAMPLE_ID = '01985f0c-7a10-7000-8000-000000000001'
 
-/** Returns samples of a call from a shell, with the command line of this program, and with its client. */
+/** Returns samples of a call: with curl, with this program, and with its JavaScript client. */
 export function codeSamples(operationId: string, route: Route, request: SampleRequest, command: string): CodeSample[] {
   return [
     { lang: 'Shell', label: 'curl', source: curl(route, request) },

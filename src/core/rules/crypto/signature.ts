@@ -40,7 +40,7 @@ interface Signature {
 
 /**
  * Returns the signature header of a body.
- * @param secrets the valid secrets, newest first, at least one. Pass them as keys to prepare them once for many bodies.
+ * @param secrets the valid secrets, newest first, at least one. For many bodies, `KeyObject`s are faster than texts.
  */
 export function sign(rawBody: string | Uint8Array, secrets: readonly (string | KeyObject)[], at: Date): string {
   const t = String(unixSeconds(at))
@@ -87,7 +87,7 @@ function malformed(problem: string): Rejection {
   return { ok: false, reason: 'malformed_header', message: `The signature header ${problem}.`, hint }
 }
 
-/** Compares with every v1 in constant time, no matter which one matches. */
+/** Compares with every v1, so that the time does not depend on which one matches. */
 function isSignedBy({ t, tags }: Signature, rawBody: string | Uint8Array, secret: string): boolean {
   const expected = hmacOf(t, rawBody, secret).digest()
   return tags.filter((tag) => timingSafeEqual(tag, expected)).length > 0
@@ -118,7 +118,7 @@ function withoutNewlines(text: string): string {
   return text.slice(0, end)
 }
 
-/** The changes that frameworks and files make to a body, with the inverse of each. */
+/** Common changes of a body on its way to the receiver's check, with a function that undoes each change. */
 const changes: readonly { what: string; undo: (body: Buffer) => string | Uint8Array | undefined }[] = [
   { what: 'a newline was added at its end', undo: (body) => withoutNewlines(body.toString()) },
   { what: 'a byte order mark was added at its start', undo: (body) => body.toString().replace(/^\uFEFF/, '') },

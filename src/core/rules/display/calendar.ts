@@ -3,7 +3,7 @@ import type { Card } from './card.ts'
 export interface CalendarFacts {
   /** The permanent ID of the entry. A later file with the same ID replaces the entry. */
   uid: string
-  /** Increases with each change of the pass. */
+  /** The version of the entry, which increases with each change of the pass. */
   sequence: number
   changedAt: Date
 }
@@ -13,7 +13,7 @@ export interface Appointment {
   place: string | undefined
   position: { latitude: number; longitude: number } | undefined
   start: Date
-  /** Later than `start`, if known. */
+  /** The end, which is later than `start`; `undefined` if unknown. */
   end: Date | undefined
 }
 

@@ -36,7 +36,7 @@ import { formatValue, type ValueLocale, type ValueType } from './format-value.ts
 /** The content of a pass, independent of any platform: every placeholder is filled and every text is well-formed. */
 export interface Card extends About {
   passType: PassType
-  /** Whether an iPhone since iOS 27 shows the fields as a poster. Earlier ones show the style of the pass type. */
+  /** Set if iOS 27 and later show the fields as a poster. Earlier versions show the style of the pass type. */
   isPoster?: true
   /** BCP 47. Omitted if the definition names no languages. */
   language?: string

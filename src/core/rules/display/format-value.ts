@@ -91,7 +91,9 @@ function formatNumber(text: string, options: Intl.NumberFormatOptions, { languag
 
 type MomentStyle = Pick<Intl.DateTimeFormatOptions, 'dateStyle' | 'timeStyle'>
 
-/** Formats a text with an offset in the zone of the locale, with the zone name, and any other text as written. */
+/**
+ * Formats a date or time. A text with an offset is converted to the zone of the locale, and its time gets a zone name.
+ */
 export function formatMoment(text: string, style: MomentStyle, locale: ValueLocale): string {
   const { language, timeZone, fallbackZone = 'UTC' } = locale
   const { timeStyle } = style

@@ -177,7 +177,7 @@ function flightNumber({ flightHeader }: Seen): string | undefined {
 
 const TEXT_MODULE = /^object\.textModulesData\['([^']+)'\]$/
 
-/** Returns the IDs of the text modules in each row, in the order of the template. */
+/** Returns the fields of each row, in the order of the class template. A text module is given by its ID. */
 function templateRows(info: unknown): string[][] {
   const rows = z
     .object({ cardTemplateOverride: z.object({ cardRowTemplateInfos: z.array(z.unknown()) }) })

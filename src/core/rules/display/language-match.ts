@@ -2,8 +2,8 @@
 const formerTags: ReadonlyMap<string, string> = new Map([['iw', 'he']])
 
 /**
- * Returns the first locale that matches one of the languages, with that language. Their regions can differ, and a
- * language with the same script is preferred: zh-TW matches zh-Hant, and de-AT matches de.
+ * Returns the first locale that matches one of the languages, with that language. If no tag is equal, a language with
+ * another region matches, and one with the same script is preferred: zh-TW matches zh-Hant, and de-AT matches de.
  */
 export function nearestLanguage(
   locales: readonly string[],

@@ -142,7 +142,7 @@ function toCandidate(
   return { plan, history: historyOf(plan, accepted), isStaleCode }
 }
 
-/** Returns the status at a time: the pass can expire after the list was created. */
+/** Returns the status at a time: the pass can expire after the snapshot was created. */
 function statusOf(item: SnapshotItem, at: Date) {
   return statusAsOf({ status: item.status, expiresAt: expiryOf(item) }, at)
 }

@@ -9,7 +9,7 @@ export interface OfflineDecision extends OfflineScan {
   snapshotId: string
   /** The time of the scan, if it was evaluated for a date. */
   operationalAt?: string | undefined
-  /** The admitted pass, for the evaluation of later scans. */
+  /** The ID of the admitted pass, for the evaluation of later scans; `null` if no pass was admitted. */
   acceptedPassId: string | null
   /** Whether the scan is an entry into a zone that debited no use. */
   isReentry?: boolean | undefined

@@ -55,7 +55,7 @@ export const MAX_DESCRIBED = 100
 export class Verification {
   readonly report: ChainReport = { entries: 0, adopted: 0, erased: 0, faultCount: 0, faults: [] }
   private readonly options: VerificationOptions
-  /** The remaining signed heads, in descending order. */
+  /** The signed heads that were not compared yet, by descending sequence number. */
   private readonly heads: SignedHead[]
   private sequence: number
   private digest: Uint8Array

@@ -85,7 +85,7 @@ function kindOf(format: Definition['variables'][number]['format']): FieldKind {
 /** The result of reading a form: the variables of the pass, or the error of each wrong field. */
 export type ReadForm = { variables: Record<string, string> } | { errors: Map<string, FieldError> }
 
-/** Checks the values of a form, which `cleanValue` returned. Empty fields set no variable. */
+/** Checks the values of a form. `cleanValue` must have cleaned each value. Empty fields set no variable. */
 export function readForm(fields: readonly FormField[], values: ReadonlyMap<string, string>): ReadForm {
   const errors = new Map<string, FieldError>()
   const variables: Record<string, string> = {}

@@ -61,7 +61,7 @@ function cutWarning(definition: Definition, passType: PassType, field: FrontFiel
   )
 }
 
-/** Names the facts that a trip by air lacks. A variable without an example is assumed to have a valid value. */
+/** Warns about the facts that a trip by air lacks. A variable without an example is assumed to have a valid value. */
 function* lintBoarding({ definition, passType, apple }: AppleFacts): Generator<Warning> {
   const { trip } = definition
   if (!apple || passType !== 'boardingPass' || trip?.mode !== 'air') return
@@ -88,7 +88,7 @@ const posterTagsOfType: Record<string, string[]> = {
   PKEventTypeSports: ['homeTeamAbbreviation', 'awayTeamAbbreviation'],
 }
 
-/** Names the tags that a poster ticket lacks. A variable without an example is assumed to have a value. */
+/** Warns about the tags that a poster ticket lacks. A variable without an example is assumed to have a value. */
 function* lintPosterTicket({ definition, passType, apple }: AppleFacts): Generator<Warning> {
   if (!apple || passType !== 'eventTicket' || !isPosterTicket(definition.apple)) return
   const scope = exampleScope(definition)

@@ -18,8 +18,8 @@ export function bucketStarts({ from, to }: { from: Date; to: Date }, unit: Bucke
     starts.push(start)
     // Assume that the offset stays the same, which is usually true and ten times cheaper than calendar arithmetic.
     const next = following(start + offset, unit) - offset
-    // Use the calendar if the bucket does not begin at the usual time. If a day has no midnight, it begins later, but
-    // the next day begins at midnight again.
+    // Use the calendar if the bucket does not begin at the usual time. A day without a midnight begins later, but the
+    // next day begins at midnight again.
     const isSimple = isBeginning(start + offset, unit) && offsetMs(clock, next) === offset
     start = isSimple ? next : followingByCalendar(start, unit, zone)
     if (!isSimple) offset = offsetMs(clock, start)

@@ -117,7 +117,7 @@ export function limitsUses(policy: RedemptionPolicy | null): boolean {
 }
 
 interface PolicyWindows {
-  /** All windows, by start. */
+  /** All windows, in the order of their start. */
   all: Window[]
   exhaustible: (at: Date) => Window[]
   areWindowsContexts: boolean

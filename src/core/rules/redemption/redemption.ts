@@ -96,7 +96,7 @@ interface Finding {
   facts: Record<string, unknown>
 }
 
-/** Returns `undefined` if the check does not apply to the policy. */
+/** A check of an attempt. Returns `undefined` if the check does not apply to the policy. */
 type Check = (attempt: PlacedAttempt, history: RedemptionHistory) => Finding | undefined
 
 const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING', 'FAILED']

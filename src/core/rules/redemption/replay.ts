@@ -90,7 +90,7 @@ export function* replayPass<Entry extends LedgerEntry>(
     // differently than the server.
     const isAccepted = (was === 'valid') === (is === 'valid') ? wasAccepted : is === 'valid'
     if (wasAccepted && entry.useScanId === null) before.use(entry, asThen())
-    // Keep a pass void that was exhausted outside the evaluated range.
+    // If the pass was exhausted outside the evaluated range, keep it void.
     if (before.isVoid && !isEvaluated) isVoidForGood = true
     if (isAccepted && !isReentry) after.use(entry, replayed)
     if (isEvaluated) yield { entry, from: was, to: is }

@@ -41,7 +41,7 @@ export interface ScanDecision {
   reasonCode: ScanReasonCode
   /** The time of the scan in the ledger (`scannedAt`). */
   at: Date
-  /** `null` if no single pass matches. */
+  /** The evaluated attempt; `null` unless exactly one pass matches. */
   attempt: PlacedAttempt | null
   /**
    * The debit to store if the server or a device accepted the attempt. `null` if no single pass matches, and for exits

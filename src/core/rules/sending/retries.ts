@@ -60,9 +60,9 @@ export interface AttemptFacts {
 
 /**
  * Returns the state of a delivery after an attempt.
- * @param current the current state
- * @param sent the state at the start of the attempt. In the meantime, the delivery can have been redelivered, or ended
- * with its endpoint
+ * @param current the current state, which can differ from `sent`: during the attempt, a redelivery can have been
+ * requested, or the delivery can have ended because its endpoint was disabled or deleted
+ * @param sent the state at the start of the attempt
  */
 export function afterAttempt(
   current: DeliveryProgress,

@@ -298,7 +298,7 @@ function checkPolicies({ expiresAt, timeZone, redemption }: Definition): Issue[]
   return [expiry, policy].flatMap((result) => (result && 'issues' in result ? result.issues : []))
 }
 
-/** Returns the policy with each leaf that holds a placeholder replaced by a value within all bounds, or omitted. */
+/** Returns the policy without placeholders: replaces a value that contains one by a valid value, or omits the value. */
 function withoutPlaceholders<T>(value: T, key = ''): T {
   if (typeof value === 'string') {
     if (!value.includes('{{')) return value

@@ -23,8 +23,8 @@ export const SCAN_PAYLOAD = 'pass.scanPayload'
 export const placeholdersOfOnePass: ReadonlySet<string> = new Set(['pass.id', 'pass.externalPassId', 'pass.scanCode'])
 
 /**
- * Values by placeholder name. A name without a value renders as an empty text. Results are cached for as long as the
- * scope, so create one for each pass and do not change it after its first use.
+ * Values by placeholder name. A name without a value renders as an empty text. The texts that a scope filled are cached
+ * until the scope is released, so create one scope for each pass, and do not change it after its first use.
  */
 export type Scope = ReadonlyMap<string, string>
 

@@ -6,7 +6,7 @@ import { currencies, isNumberKind, valueKinds } from '../display/format-value.ts
 import { timeZones } from '../redemption/time-zones.ts'
 import { compileText, lonePlaceholder, placeholdersIn, stringsDeep } from './placeholder.ts'
 
-/** The rule for a variable whose placeholder is a value of the expiry or the policy, or a part of such a value. */
+/** The rule for a variable that is a part of a text with a required format, such as the expiry or a policy. */
 export interface VariableUse {
   /** The pattern of the text, or the list of all valid texts. */
   rule: { pattern: string } | { values: readonly string[] }
