@@ -42,7 +42,7 @@ export default class MoveOut extends BaseCommand {
     }),
     detach: Flags.boolean({ summary: 'Start the move, and do not wait for the phones.', dependsOn: ['to'] }),
     unchecked: Flags.boolean({
-      summary: 'Skip the check that the new address serves a pass of a phone.',
+      summary: 'Skip the check whether the new address serves a pass.',
       dependsOn: ['to'],
     }),
     yes: skipFlag,

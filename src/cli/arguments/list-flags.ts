@@ -8,7 +8,7 @@ import { named } from './named.ts'
 export const repeatable = { multiple: true, multipleNonGreedy: true } as const
 
 export const rawCellsFlag = Flags.boolean({
-  summary: 'Raw CSV cells: no apostrophe before cells that a spreadsheet would run as a formula.',
+  summary: 'Write CSV cells unchanged, without an apostrophe before cells that a spreadsheet would run as a formula.',
   default: false,
 })
 
@@ -76,7 +76,7 @@ export function outFlag(what: string, options: Partial<ReturnType<typeof formerl
 export function languageFlag(options: { exclusive?: string[] } = {}) {
   return Flags.string({
     ...options,
-    summary: 'Language of the texts: one of the definition (default: the default language of the definition).',
+    summary: 'Language of the texts, one of those in the definition (default: the default language of the definition).',
   })
 }
 

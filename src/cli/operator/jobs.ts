@@ -106,7 +106,7 @@ function evidenceCommands(chain: ChainName, what: string): ResourceCommands {
       args: { file: Args.string({ description: 'File with the output of prove (default: verifies the database).' }) },
       flags: {
         ...databaseFlags,
-        workspace: Flags.string({ summary: 'Only this workspace (name or ID) (default: all).' }),
+        workspace: Flags.string({ summary: 'Only this workspace (name or ID; default: all).' }),
         ...knownFlags,
       },
       async run({ args, flags }) {

@@ -163,7 +163,7 @@ export const commands: ResourceCommands = {
       signature: Flags.string({ summary: 'Value of the header X-Service-Signature.', required: true }),
       payload: Flags.string({ summary: 'File with the unchanged body, or - for stdin.', default: '-' }),
       tolerance: Flags.integer({
-        summary: 'Maximum age of the signature in seconds, and the maximum time that it can be ahead.',
+        summary: 'Maximum difference between the time of the signature and the time of the check, in seconds.',
         default: TOLERANCE_SECONDS,
         min: 0,
       }),

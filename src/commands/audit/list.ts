@@ -28,7 +28,7 @@ export default class AuditList extends BaseCommand {
   ]
   static override flags = {
     ...databaseFlags,
-    workspace: Flags.string({ summary: 'Only actions in this workspace (name or ID) (default: all).' }),
+    workspace: Flags.string({ summary: 'Only actions in this workspace (name or ID; default: all).' }),
     actor: filterFlag(
       'Only actions of this token (ID or name), or of this person (email address); "operator" for commands on the database.',
     ),

@@ -9,6 +9,6 @@ export function requireBuckets(range: { from: Date; to: Date }, by: BucketUnit, 
   }
   const starts = isFarTooLong(range, by) ? undefined : bucketStarts(range, by, zone)
   if (starts && starts.length <= MAX_BUCKETS) return starts
-  const message = `Is more than ${MAX_BUCKETS} ${by}s before the end: narrow the window, or use longer buckets`
+  const message = `Is more than ${MAX_BUCKETS} ${by}s before the end: choose a shorter time range, or longer periods`
   throw validationError([{ path: ['from'], message }])
 }

@@ -51,7 +51,7 @@ async function replay(body: ReplayBody, context: RequestContext): Promise<Policy
   const filter: ReplayFilter = { projectId, templateId, from: new Date(body.from), to: new Date(body.to) }
   const scans = await store.replays.countAttempts(workspaceId, filter, MAX_SCANS + 1)
   if (scans > MAX_SCANS) {
-    const message = `The window has over ${MAX_SCANS.toLocaleString('en')} scans: narrow it with from and to`
+    const message = `The time range has more than ${MAX_SCANS.toLocaleString('en')} scans: choose a shorter one with from and to`
     throw validationError([{ path: ['to'], message }])
   }
   const counters = createCounters()
@@ -81,8 +81,7 @@ async function requireKnown({ projectId, templateId }: ReplayBody, { store, work
 
 function tooLong(): ApiError {
   return new ApiError('SERVICE_UNAVAILABLE', {
-    message:
-      'The replay took too long, or the server is stopping. Narrow the window with from and to, or set templateId.',
+    message: 'The replay took too long, or the server is stopping. Choose a shorter time range, or set templateId.',
     headers: { 'retry-after': '10' },
   })
 }

@@ -22,7 +22,7 @@ export async function readOccupancy(
   const range = { from, to, step }
   const buckets = Math.ceil(to.getTime() / step) - Math.floor(from.getTime() / step)
   if (buckets > MAX_BUCKETS) {
-    const message = `Is more than ${MAX_BUCKETS} ${query.by}s before the end: narrow the window, or use longer buckets`
+    const message = `Is more than ${MAX_BUCKETS} ${query.by}s before the end: choose a shorter time range, or longer periods`
     throw validationError([{ path: ['from'], message }])
   }
   const found = await store.occupancies.find(workspaceId, { zoneId: zone.id, ...range })

@@ -72,7 +72,7 @@ export function checkServerKey(config: Config, database: Database | undefined): 
             : skipped('the server creates the key when it first starts')
         }
         const keys = { current: parseServerKey(text), previous: config.previousServerKeys.map(parseServerKey) }
-        if (!known) return skipped('no server has used the database yet, or it cannot be read')
+        if (!known) return skipped('no server has used the database yet, or the database cannot be read')
         assertKeyOf(known, keys)
         return passed(
           known === fingerprint(keys.current)
