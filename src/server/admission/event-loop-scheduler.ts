@@ -53,8 +53,8 @@ const SMALL_IN_FLIGHT = 8
 const COST = { byte: 1 / 2_048, job: 1 / 4 }
 
 /**
- * The body size as which a list is scheduled. It is high, because any list can read many rows. Bodies above half of
- * this size are large. Bodies of scans and other interactive requests are smaller.
+ * A list is scheduled like a request with a body of this size. The size is high, because any list can read many rows.
+ * Bodies above half of this size are large. Bodies of scans and other interactive requests are smaller.
  */
 export const LIST_BYTES = 8_192
 

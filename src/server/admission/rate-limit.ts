@@ -186,10 +186,7 @@ interface Bucket {
 /** The time for which a count is reported after it last rose, so that no process misses it. */
 const USAGE_TTL_SECONDS = 5
 
-/**
- * The number of requests that are not refilled yet, below which a party is removed from `parts`, because it no longer
- * changes a decision.
- */
+/** A party with fewer unrefilled requests than this number is removed from `parts`: it no longer changes a decision. */
 const LEAST_PART = 0.01
 
 /**

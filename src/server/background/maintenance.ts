@@ -11,9 +11,9 @@ import { emitRemovals, queueWalletUpdates } from '../wallet-sync/holders.ts'
 const ROWS = { first: 250, most: 1_000 }
 
 /**
- * Returns the bounds of rows per transaction, at least `passesPerTurn`: with ten rows, a busy PostgreSQL marks a third
- * as many passes per second, and deletes a sixth as many rows. On PostgreSQL, a larger transaction delays no other
- * writer.
+ * Returns the bounds of rows per transaction, at least `passesPerTurn`. With only ten rows, a busy PostgreSQL would
+ * mark a third as many passes per second, and delete a sixth as many rows. On PostgreSQL, a larger transaction delays
+ * no other writer.
  */
 function rowsOf({ passesPerTurn }: Pick<Services['store'], 'passesPerTurn'>) {
   return { ...ROWS, least: passesPerTurn }
@@ -51,7 +51,7 @@ const DOOR_INVITATION_DAYS = 1
  */
 const SNAPSHOT_DAYS = 2
 
-/** The number of days for which expired sessions are kept. Their users are kept, because the audit log names them. */
+/** The number of days for which expired sessions are kept. Their users are not deleted: the audit log names them. */
 const SESSION_DAYS = 1
 
 /** The number of days for which ended upgrades of passes are kept. */

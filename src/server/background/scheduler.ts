@@ -62,7 +62,7 @@ export function startScheduler(services: SchedulerServices) {
   return {
     /** Runs a schedule now if this process holds the lease. */
     tick,
-    /** Finishes running tasks, and lets another process take over immediately. */
+    /** Finishes running tasks, chains the last entries, and lets another process take over immediately. */
     async stop(): Promise<void> {
       for (const cron of crons) await cron.destroy()
       await Promise.all(running.values())

@@ -115,7 +115,7 @@ export function readAppleCredentials({ apple }: Pick<Config, 'apple'>): AppleCre
   }
 }
 
-/** Returns both from a .p12 file or two files. @param passphrase that of the key or the .p12 @throws CredentialError */
+/** Returns the certificate and the key, from a .p12 file or two files, and their passphrase. @throws CredentialError */
 export function readPassFiles(
   { certificate, key }: { certificate: CredentialSource; key: CredentialSource | undefined },
   passphrase: string | undefined,

@@ -23,7 +23,7 @@ const TIMEOUT_SECONDS = 10
  * @throws if the file is damaged or takes too long
  */
 export async function makeFiles(bytes: Uint8Array, sizes: readonly ImageSize[]): Promise<MadeFiles> {
-  // Fail on warnings: loaders report damage as warnings and then guess.
+  // Fail on warnings: loaders report damage as warnings and then guess the missing data.
   const source = sharp(bytes, { limitInputPixels: MAX_PIXELS, failOn: 'warning', pages: 1 }).timeout({
     seconds: TIMEOUT_SECONDS,
   })

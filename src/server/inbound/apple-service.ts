@@ -20,7 +20,7 @@ type AppleServices = DeviceLogServices & Pick<Services, 'packages' | 'linkOpens'
 
 export interface PhoneLimits {
   rejected: LimitRejected
-  /** Counts a removal of a pass from its last wallet, in its transaction. Throws if there are too many. */
+  /** Counts a removal of a pass from its last wallet, in the same transaction. Throws if there are too many. */
   removals: (passId: string) => void
   /** Counts a list of passes as `cost` further requests of the client address, because a long list costs as much. */
   lists: (event: H3Event, cost: number) => void

@@ -17,8 +17,8 @@ const MAX_KEPT_LENGTH = 500
 const MAX_NAMES = 2
 
 /**
- * Writes messages of a device to the log of the server. Devices are not authenticated, and only the message itself
- * names a pass: if it contains a pass type and a serial number, it is also stored for the workspace of that pass.
+ * Writes messages of a device to the log of the server. Devices are not authenticated, and only a message itself names
+ * a pass: if it contains a pass type and a serial number, the message is also stored for the workspace of that pass.
  */
 export async function takeDeviceLogs(services: DeviceLogServices, logs: string[]): Promise<void> {
   const { store, clock, log, metrics } = services

@@ -114,8 +114,8 @@ export interface SmtpError extends Error {
 
 function toJobError(error: SmtpError): Error {
   const { code, command, responseCode = 0 } = error
-  // Do not include the error or its message: they contain the address, and errors of attempts are logged. A rejected
-  // sender is not permanent, because it is a mistake in the settings, which an operator can correct.
+  // Do not include the error or its message: they contain the address, and errors of attempts are logged. Treat a
+  // rejection of the sender as temporary, because it is a mistake in the settings, which concerns every email.
   const isRejected = (code === 'EENVELOPE' || code === 'EMESSAGE') && responseCode >= 500 && command !== 'MAIL FROM'
   if (isRejected) return new DiscardError(`The SMTP server rejected the email with ${responseCode}.`)
   const reason = [code ?? error.name, responseCode || '', command === 'MAIL FROM' ? 'for the sender' : '']

@@ -57,8 +57,8 @@ interface ClassSending extends Outcome {
 }
 
 /**
- * The time after which the process that sends a class message counts as stopped. It is longer than the API calls of the
- * message, including retries and waits for the rate limit.
+ * The time after which the process that sends a class message counts as stopped. The API calls of the message take less
+ * time, including retries and waits for the rate limit.
  */
 const SENDING_MS = 60_000
 

@@ -29,7 +29,7 @@ export function planChange(
   { version, before, wallets, now }: Versions & { wallets: Wallets; now: Date },
 ): PassChange {
   const variables = mergeVariables(pass.variables, body.variables ?? {})
-  // Check the request, because stored variables never contain a system variable.
+  // Check only the variables of the request, because stored variables never contain a system variable.
   const rejection = systemVariableError(Object.keys(body.variables ?? {}))
   if (rejection) throw rejection
   const facts = { ...pass, label: body.label ?? pass.label, variables }

@@ -39,7 +39,7 @@ export interface Issuing {
   write(tx: Repositories, workspaceId: string, outcomes: Outcome[], cause: Cause): Promise<string[]>
   /** Renders the current state of a pass for the platforms, in all languages or only the given one. */
   render(pass: StoredPass, language?: string): Promise<WalletPass>
-  /** Renders a pass for Apple, without the class. Needs no query if the version is cached and there is no message. */
+  /** Renders a pass for Apple, without its class. Needs no query if the version is cached and no message is set. */
   renderForApple(pass: StoredPass, language?: string): Promise<ApplePass>
 }
 

@@ -11,8 +11,8 @@ export interface GoogleIdentity {
 
 export interface AccessTokens {
   /**
-   * @throws GoogleApiError of the kind permission if Google rejects the service account, or of the kind unavailable for
-   * any other error
+   * @throws GoogleApiError of the kind permission if Google rejects the service account, of the kind quota if there are
+   * too many requests, or of the kind unavailable for any other error
    */
   get(): Promise<string>
   /** Discards a token that the API rejected, so that `get` requests a new one. */

@@ -16,9 +16,9 @@ import table from './field-table.json' with { type: 'json' }
 
 /**
  * The schema of pass.json, according to the rules of Apple's own open pass-builder and to Apple's documentation. Types
- * are checked strictly, because phones silently reject a pass with a value of the wrong type. `rules` (issues with the
- * code `custom`) restrict values further. Unknown keys are accepted, so that published versions with unknown keys keep
- * working. `unknownKeys` finds these keys.
+ * are checked strictly, because phones silently reject a pass with a value of the wrong type. The `rules`, whose issues
+ * have the code `custom`, restrict values further. Unknown keys are accepted, so that published versions with unknown
+ * keys keep working. `unknownKeys` finds these keys.
  */
 
 const text = z.string()

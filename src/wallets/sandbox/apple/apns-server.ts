@@ -216,8 +216,8 @@ const TokenRequest = z.object({ topic: z.string().optional() })
  *
  * - `POST /tokens {topic?}`: issues a token, 201 `{token}`
  * - `GET /tokens/{token}/pushes`: sends one line of JSON per push, until the phone disconnects
- * - `GET /fleets/{prefix}/pushes`: sends the pushes of all tokens that start with the 16 digits
- * - `DELETE /tokens/{token}`: 204, after which pushes to the token return 410
+ * - `GET /fleets/{prefix}/pushes`: sends the pushes of all tokens that start with the prefix of 16 hex digits
+ * - `DELETE /tokens/{token}`: retires the token, 204; pushes to the token then return 410
  * - `POST /faults {faults: […]}`: activates faults, for tests and demos
  */
 function openApnsControl(options: {

@@ -20,7 +20,7 @@ export interface SandboxApple {
   /** The key of the intermediate certificate, which signs renewed pass certificates: PKCS #8, not encrypted. */
   wwdrKeyPem: string
   certificatePem: string
-  /** PKCS #8, not encrypted. */
+  /** The key of the pass certificate: PKCS #8, not encrypted. */
   keyPem: string
   /** The certificate of the sandbox's push server, valid only for localhost and 127.0.0.1. */
   serverCertificatePem: string
