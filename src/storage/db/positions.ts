@@ -56,7 +56,7 @@ export function whereSeen(query: Knex.QueryBuilder, column: string, seen: string
   return query.whereRaw(`pg_visible_in_snapshot(${column}, cast(? as pg_snapshot))`, [seen])
 }
 
-/** Returns a position that a query returned as a value for another statement. */
+/** Returns the SQL value of a position that an earlier query returned. */
 export function positionOf(db: Knex, position: string | number): Knex.Raw {
   return db.raw(isPostgres(db) ? 'cast(cast(? as text) as xid8)' : 'cast(? as integer)', [position])
 }
