@@ -131,10 +131,7 @@ export class AuditLog extends Repository {
     return rows.length === 1 ? toEntry(rows[0]!) : undefined
   }
 
-  /**
-   * Selects the IDs of the entries about a pass. A pass has few entries, so each page reads all of them, and sorts
-   * them.
-   */
+  /** Selects the IDs of the entries about a pass. A pass has few entries, so each page reads and sorts all of them. */
   private idsOfPass(passId: string): Knex.QueryBuilder {
     const ids = () => this.db('audit_entries').select('id')
     const broadcasts = this.db('notifications').where({ pass_id: passId }).whereNotNull('broadcast_id')
