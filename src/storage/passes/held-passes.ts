@@ -153,7 +153,7 @@ function total(devices: Devices): number {
   return allPlatforms.reduce((sum, platform) => sum + devices[platform], 0)
 }
 
-/** Returns the passes that a wallet holds, sorted by ID. If a single platform is given, only its wallets count. */
+/** Returns a query for the passes that a wallet holds. If a single platform is given, only its wallets count. */
 export function heldPasses(db: Knex, workspaceId: string, platforms: Platform[] = []): Knex.QueryBuilder {
   const held = db.from({ held: 'held_passes' }).where('held.workspace_id', workspaceId)
   const [platform, ...others] = new Set(platforms)
