@@ -61,7 +61,9 @@ export class Projects extends Repository {
     return row && PROJECT.read(row)
   }
 
-  /** Returns the IDs of up to two projects with the given name, so that the caller can detect an ambiguous name. */
+  /**
+   * Returns the IDs of up to two projects with the given name, oldest first, so that the caller can detect ambiguity.
+   */
   async listIdsByName(workspaceId: string, name: string): Promise<string[]> {
     return this.ofWorkspace(workspaceId).where({ name }).orderBy('id').limit(2).pluck('id')
   }
