@@ -281,10 +281,7 @@ function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   )
 }
 
-/**
- * Imports the OpenID Connect client on demand.
- * @throws SettingsError if the public URL is neither https nor loopback
- */
+/** Imports the OpenID client on demand. @throws SettingsError if the public URL is neither https nor loopback */
 async function openPeople(config: OidcConfig, options: Omit<PeopleOptions, 'config'>): Promise<People> {
   const { protocol, hostname } = new URL(options.publicUrl)
   if (protocol !== 'https:' && !isLoopback(hostname)) {

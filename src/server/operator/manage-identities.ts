@@ -46,10 +46,7 @@ export interface UsePlace {
 
 const [MAX_NAME, MAX_IDENTITIES, MAX_USES] = [100, 500, 100]
 
-/**
- * Creates an Apple identity from a certificate, or in the sandbox from a pass type and a team.
- * @throws SetupError if the credentials or the name cannot be used
- */
+/** Creates an Apple identity from files, or in the sandbox from identifiers. @throws SetupError if it cannot be used */
 export function addApple(
   config: IdentityConfig,
   options: UsePlace & {
@@ -80,7 +77,7 @@ export function addApple(
 
 /**
  * Creates a Google identity. Without a key file, it uses the default credentials of this machine.
- * @throws SetupError if the credentials or the name cannot be used
+ * @throws SetupError if it cannot be used
  */
 export function addGoogle(
   config: IdentityConfig,
@@ -103,8 +100,7 @@ export function addGoogle(
 }
 
 /**
- * Sets the default identity for new passes. The name `server` removes the default. A retired identity becomes usable
- * again.
+ * Sets the default identity for new passes, and reactivates a retired one. The name `server` removes the default.
  * @throws OperatorError if the identity, workspace, or project does not exist, or the platform differs
  */
 export function setDefaultIdentity(

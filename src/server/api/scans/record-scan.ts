@@ -52,7 +52,7 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
 }
 
 /**
- * Replays the scan with the externalRef, even if the zone of the scan was deleted. Throws the error if there is none.
+ * Replays the scan with the externalRef, even if the scan's zone was deleted. Throws the error if the scan is missing.
  */
 async function replayOrThrow(error: ApiError, body: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   const scan = body.externalRef === undefined ? undefined : await findByRef(body, context)

@@ -31,9 +31,7 @@ import type { Links } from '../../link-signing.ts'
 import { pageLanguage } from '../../pages/words.ts'
 import { languageOf } from './message-languages.ts'
 
-/**
- * Returns a scan in the shape that lists, reads, and pass.scanned share. The same scan always yields the same bytes.
- */
+/** Returns a scan as lists, single reads, and pass.scanned contain it. The same scan always yields the same bytes. */
 export function toScanItem(scan: StoredScan): ScanItem {
   return {
     id: scan.id,
