@@ -326,9 +326,9 @@ const FAILURES: Record<ScanFailure, string> = {
   no_list: 'The server does not respond, and there is no list. Scan again.',
   not_claimed: 'This phone is not a door.',
   invalid_code: 'This is not the code of a pass: it is too long or unreadable.',
-  refused: 'The server rejected it.',
+  refused: 'The server rejected this scan.',
   not_undone: 'This scan cannot be reversed.',
-  of_another: 'Another door admitted them. Ask the operator of the doors to reverse it.',
+  of_another: 'Another door recorded this scan. Ask the operator to reverse it.',
   failed: 'Not evaluated.',
 }
 
