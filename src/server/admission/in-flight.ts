@@ -97,7 +97,7 @@ export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRo
           if (used + bytes + own > workspaceBytes) {
             if (toError) throw toError(true)
             const subject = used + bytes > workspaceBytes ? 'workspace' : 'door'
-            const message = `The ${subject} would exceed ${workspaceBytes / 2 ** 20} MiB of request bodies in flight`
+            const message = `The ${subject} would exceed its limit for request bodies in flight (${workspaceBytes / 2 ** 20} MiB per workspace)`
             const details = { limit: 'bodyBytesInFlight', allowed: workspaceBytes, used }
             throw noRoom('TOO_MANY_REQUESTS', message, details)
           }

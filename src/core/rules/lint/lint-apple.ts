@@ -56,8 +56,8 @@ function cutWarning(definition: Definition, passType: PassType, field: FrontFiel
     pathOf(definition, passType, field),
     `An iPhone cuts ${quote(value || label)}: ${label && value ? `with its label ${quote(label)} it` : 'it'} ` +
       `is about ${Math.round(width)} points wide, and the row leaves ${Math.round(room)}. Shorten it, show ` +
-      'fewer fields in the row, or move it to the back. A variable is tested with the longer of its example ' +
-      'and default, else at its maxLength',
+      'fewer fields in the row, or move it to the back. A variable is measured with the longer of its ' +
+      'example and default, or at its maxLength if it has neither',
   )
 }
 

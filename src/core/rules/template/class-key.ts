@@ -103,7 +103,7 @@ export function* checkClassTexts({ google, event }: Definition): Generator<Issue
     if (keyNames.includes(name) || !placeholdersOfOnePass.has(name)) continue
     const message =
       `Passes with the same google.classKey share a class at Google, so {{${name}}} is not allowed here: ` +
-      'remove the key'
+      'remove google.classKey, or add the placeholder to it'
     yield { path: ['event', ...path], message }
   }
   for (const { name, path } of placeholdersDeep(google?.class)) {

@@ -57,7 +57,7 @@ function checkPlaceholderCount(written: WrittenDefinition): Issue[] {
   if (total <= MAX_PLACEHOLDERS) return []
   const message =
     `Makes a pass render ${total} placeholders in all of its languages, and at most ${MAX_PLACEHOLDERS} are ` +
-    `allowed: use fewer here, where there are ${most.count}`
+    `allowed: use fewer in this text, which has ${most.count}`
   return [{ path: most.path, message }]
 }
 

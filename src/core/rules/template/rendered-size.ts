@@ -116,13 +116,12 @@ function longestBytes({ maxLength = ASSUMED_BYTES, default: fallback = '', examp
 function advice(declared: Map<string, VariableDefinition>, cause: Oversize['cause']): string {
   if (!cause) return 'shorten the text'
   const { name, count } = cause
-  const times = count > 1 ? `, which appears ${count} times` : ''
+  const times = count > 1 ? ` (it appears ${count} times)` : ''
   const variable = declared.get(name)
   if (!variable) return `use {{${name}}} less often${times}`
   return variable.maxLength === undefined
-    ? `set maxLength of the variable ${name}${times} and counts as ${longestBytes(variable)} bytes each ` +
-        'without one'
-    : `set a smaller maxLength of the variable ${name}${times} at up to ${variable.maxLength} characters each`
+    ? `set maxLength of the variable ${name}${times}. Without maxLength, each use counts as ${longestBytes(variable)} bytes`
+    : `set a maxLength below ${variable.maxLength} for the variable ${name}${times}`
 }
 
 /** Converts oversizes to issues of a request. The path of each issue names the value that adds the most bytes. */
@@ -159,7 +158,7 @@ export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
     fitting.set(scope, findOversizes)
     return
   }
-  const made = first.cause ? ` (most of it is ${first.cause.name})` : ''
+  const made = first.cause ? ` (${first.cause.name} adds the most)` : ''
   throw new ApiError('PASS_ISSUING_FAILED', {
     message:
       `The pass is too large: ${placeOf(first.path)} has ${first.bytes} bytes, and at most ${first.max} are ` +

@@ -103,7 +103,7 @@ function usesInValue(text: string, kind: Exclude<ValueKind, 'text'>): PolicyText
   // Accept an empty text, because a field without a value is not shown.
   const use = {
     rule: { pattern: `^\\s*(?:${pattern}\\s*)?$` },
-    wanted: `${wanted}, as a field uses it`,
+    wanted: `${wanted}, because a field uses it`,
     isNeeded: false,
   }
   return [{ name, use }]
@@ -111,7 +111,7 @@ function usesInValue(text: string, kind: Exclude<ValueKind, 'text'>): PolicyText
 
 const CURRENCY = (): VariableUse => ({
   rule: { values: currencies() },
-  wanted: 'a currency of ISO 4217, such as EUR, as a field uses it',
+  wanted: 'a currency of ISO 4217, such as EUR, because a field uses it',
   isNeeded: true,
 })
 
@@ -138,7 +138,7 @@ function usesInExpiry(expiresAt: string, lone: VariableUse): PolicyText['uses'] 
 function usesInDateTime(text: string): PolicyText['uses'] {
   return dateTimePieces(text)?.map(({ name, pattern, what }) => ({
     name,
-    use: needed(`^(?:${pattern})$`, `${what}, as a date-time uses it`),
+    use: needed(`^(?:${pattern})$`, `${what}, because it is a part of a date-time`),
   }))
 }
 
@@ -168,11 +168,11 @@ const dateOrMoment = `(?:${dateTimeParts.date}|${moment})`
 
 const EXPIRY: VariableUse = {
   rule: { pattern: `^\\s*(?:${dateOrMoment}\\s*)?$` },
-  wanted: 'a date, a date-time or empty, as the expiry uses it',
+  wanted: 'a date, a date-time or empty, because the expiry uses it',
   isNeeded: false,
 }
-const NEEDED_EXPIRY = needed(`^\\s*${dateOrMoment}\\s*$`, 'a date or a date-time, as the expiry uses it')
-const MOMENT = needed(`^${moment}$`, 'a date-time such as 2027-05-31T19:30:00Z, as a window uses it')
+const NEEDED_EXPIRY = needed(`^\\s*${dateOrMoment}\\s*$`, 'a date or a date-time, because the expiry uses it')
+const MOMENT = needed(`^${moment}$`, 'a date-time such as 2027-05-31T19:30:00Z, because a window uses it')
 
 /** Returns a pattern of the whole numbers from 1 to `max`, without leading zeros. */
 function upTo(max: number): string {

@@ -62,8 +62,8 @@ test('the variable of a typed field accepts only its kind, in the schema and for
   // A field without a value is not shown.
   expect(pathsOf({ money: 'EUR' })).toEqual([])
   expect(pathsOf({ points: '12,50', money: 'euro' })).toEqual([
-    'variables.points: Must be an amount such as 12.50, as a field uses it',
-    'variables.money: Must be a currency of ISO 4217, such as EUR, as a field uses it',
+    'variables.points: Must be an amount such as 12.50, because a field uses it',
+    'variables.money: Must be a currency of ISO 4217, such as EUR, because a field uses it',
   ])
   const { properties, required } = variablesSchema(definition)
   expect(properties.points).toHaveProperty('pattern')

@@ -26,9 +26,9 @@ describe('at publish', () => {
   test('the error of a field that can become too large names the field, the variable, and the setting', () => {
     const variables = [{ name: 'a', label: 'A' }]
     expect(problemsOf({ variables, design: back('{{a}}'.repeat(400)) })).toEqual([
-      expect.stringMatching(/^: The whole card can be up to 4\d{5} bytes, and at most 262144 .* maxLength .* a,/),
+      expect.stringMatching(/^: The whole card can be up to 4\d{5} bytes, and at most 262144 .* maxLength .* a \(/),
       'design.fields.back.0.value: Can be up to 409600 bytes, and at most 8192 are allowed: set maxLength of the ' +
-        'variable a, which appears 400 times and counts as 1024 bytes each without one',
+        'variable a (it appears 400 times). Without maxLength, each use counts as 1024 bytes',
     ])
   })
 

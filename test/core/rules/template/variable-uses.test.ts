@@ -148,7 +148,7 @@ test('publishing rejects a default that expiry or policy cannot use', () => {
   })
   expect(checkDefinition(definition).map(({ path, message }) => `${path.join('.')}: ${message}`)).toEqual([
     'variables.0.default: Must be a whole number from 1 to 100000',
-    'variables.1.example: Must be a date, a date-time or empty, as the expiry uses it',
+    'variables.1.example: Must be a date, a date-time or empty, because the expiry uses it',
   ])
 })
 

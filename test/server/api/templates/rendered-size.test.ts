@@ -93,7 +93,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const failed = (await workspace.events(pass.id)).find(({ type }) => type === 'pass.failed')
     expect(failed?.data.error).toEqual({
       code: 'PASS_ISSUING_FAILED',
-      message: expect.stringMatching(/^The pass is too large: .* has 8\d+ bytes, .* \(most of it is about\)/),
+      message: expect.stringMatching(/^The pass is too large: .* has 8\d+ bytes, .* \(about adds the most\)/),
     })
     await workspace.ok(update, { params: { id: pass.id }, body: { variables: { about: '' } } })
     await api.runJobs()
