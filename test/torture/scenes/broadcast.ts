@@ -76,7 +76,8 @@ async function scanNextTo(
   projectId: string,
   body: { body: string; filter: typeof TIERS },
 ): Promise<void> {
-  const seconds = arena.size(5, 20)
+  // The p99 of 5 seconds would be the second slowest of 200 scans.
+  const seconds = process.env.PASSES_BROADCAST_PASSES ? 20 : arena.size(5, 20)
   await scan(server, 2)
   const quiet = await scan(server, seconds)
   const params = { id: projectId }
