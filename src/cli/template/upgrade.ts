@@ -145,6 +145,6 @@ export function failureText({ failures, failed }: Upgrade): string | undefined {
     .toSorted(([, a], [, b]) => b.length - a.length)
     .slice(0, MAX_REASONS)
     .map(([message, some]) => printable(`${count(some.length)} × ${message} (such as ${some[0]!.externalPassId})`))
-  if (failed > failures.length) lines.push(`The reasons are those of the first ${failures.length} failures.`)
+  if (failed > failures.length) lines.push(`Only the reasons of the first ${failures.length} failures are stored.`)
   return lines.join('\n')
 }

@@ -107,10 +107,9 @@ async function isOnlyAddress(store: Store, url: string): Promise<boolean> {
 
 function isOwn(url: string, underWay: StoredMove | undefined): OperatorError {
   const next = underWay
-    ? 'to make packages contain it again, run passes move-out --cancel'
-    : 'its packages contain it, so no phone has to move. Give the webServiceURL of the next server. For a new address of this ' +
-      'one, check that it responds there, or start it with that --public-url. If phones still use another address, ' +
-      'move them here with --unchecked'
+    ? 'to put this address into packages again, run passes move-out --cancel'
+    : 'its packages contain this address, so no phone has to move. Give the webServiceURL of the next server, or a new ' +
+      'address at which this server responds. If phones still use another address, move them here with --unchecked'
   return new OperatorError(`${url} is already the address of this server: ${next}.`)
 }
 

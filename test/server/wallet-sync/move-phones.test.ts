@@ -180,7 +180,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     expect(await find(workspace)).toMatchObject({ passesASecond: 10, progress: { passes: 3 } })
     const checks = await checkWork(api.database, api.now)
     const { name: called } = (await api.services.store.workspaces.findByNameOrId(workspace.id))!
-    const shown = `phones of ${called} are moving to ${URL_THERE} since `
+    const shown = `phones of ${called} have been moving to ${URL_THERE} since `
     const counts = '0 have moved, 3 were pushed but have not moved yet, 0 cannot be pushed, 0 wait'
     const message = checks.find(({ name }) => name === 'Moves')!.message
     expect(message).toContain(shown)

@@ -114,7 +114,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
         const { moved, silent, refused, waiting } = await store.moves.findProgress(workspaceId, { id, startedAt })
         const left = `${silent} were pushed but have not moved yet, ${refused} cannot be pushed, ${waiting} wait`
         lines.push(
-          `phones of ${workspaceName} are moving to ${url} since ${startedAt.toISOString()}: ${moved} have moved, ${left}`,
+          `phones of ${workspaceName} have been moving to ${url} since ${startedAt.toISOString()}: ${moved} have moved, ${left}`,
         )
       }
       return passed(lines.join('; '))
@@ -127,7 +127,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       const heads = await store.chainReader.countHeads()
       const seconds = waiting.firstId === null ? 0 : secondsBetween(madeAt(waiting.firstId), at)
       if (waiting.newCount === 0 || seconds <= MAX_UNCHAINED_SECONDS) {
-        return passed(`${heads} chains are signed, ${waiting.count} entries wait`)
+        return passed(`${heads} chains are signed, ${waiting.count} entries wait to be chained`)
       }
       return failed(
         `${waiting.newCount} entries of ledgers and audit logs are not chained, the oldest for ${seconds} s.`,
