@@ -62,7 +62,7 @@ export function panelLines(
     case 'group': {
       const { open } = panel
       const many = Number(typed)
-      const hint = `F5 lets in ${open.length === 1 ? 'this one' : `all ${open.length}; a number and Enter, that many from the top`}`
+      const hint = `F5 lets in ${open.length === 1 ? 'this one' : `all ${open.length}; a number and Enter let in that many from the top`}`
       const head = question(`Not let in yet, of the group of ${printable(panel.label)}`, typed, hint, width)
       const room = height - head.length
       const shown = open.length > room ? open.slice(0, Math.max(0, room - 1)) : open
