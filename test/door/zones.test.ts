@@ -120,3 +120,92 @@ test('the first scan after the deletion of its zone is decided without a zone', 
   expect(engine.state.problems).toEqual([{ code: 'zone_deleted', name: 'Hall' }])
   await engine.stop()
 })
+
+/** A phone at an exit whose zone is deleted. The person was admitted before. */
+async function deletedExit() {
+  const at = await hall()
+  const { workspace, zoneId, pass, phone, engine, turn } = at
+  await engine.scan(camera(pass.code))
+  await turn('out')
+  // Send the direction to the server.
+  await engine.flush()
+  await workspace.ok(contract.zones.delete, { params: { id: zoneId } })
+  const refuses = async () => {
+    api.advance(5)
+    const decision = await phone.engine.scan(camera(pass.code))
+    expect(decision).toMatchObject({ result: 'error', failure: 'exit_deleted', direction: 'out' })
+  }
+  const scanCount = async () => (await workspace.ok(contract.scans.list, {})).total
+  return { ...at, refuses, scanCount }
+}
+
+test('an exit whose zone was deleted scans nothing, online, offline, and after a restart', async () => {
+  const { zoneId, phone, refuses, scanCount } = await deletedExit()
+  await refuses()
+  phone.network = 'down'
+  await refuses()
+  await phone.engine.stop()
+  await phone.open()
+  await refuses()
+  expect(phone.engine.state).toMatchObject({
+    door: { movement: { zoneId, direction: 'out' } },
+    problems: [{ code: 'exit_deleted' }],
+    pending: 0,
+  })
+  phone.network = 'up'
+  phone.engine.retry()
+  await phone.until(({ connection }) => connection === 'online')
+  await refuses()
+  // The direction of a deleted zone cannot be switched, which would turn the exit into an entrance.
+  await phone.engine.setMovement({ zoneId, direction: 'in' })
+  await refuses()
+  expect(await scanCount()).toBe(1)
+  expect(phone.engine.state.pending).toBe(0)
+  await phone.engine.stop()
+})
+
+test('an exit learns of the deletion of its zone without a scan, and scans again once a zone is chosen', async () => {
+  const { workspace, projectId, pass, phone, engine, refuses } = await deletedExit()
+  engine.retry()
+  await phone.until(({ problems }) => problems.some(({ code }) => code === 'exit_deleted'))
+  phone.network = 'down'
+  await refuses()
+  phone.network = 'up'
+  const { id: clubId } = await workspace.ok(contract.zones.create, { body: { projectId, name: 'Club' } })
+  await engine.setMovement({ zoneId: clubId, direction: 'out' })
+  expect(engine.state.problems).toEqual([])
+  api.advance(5)
+  expect(await engine.scan(camera(pass.code))).toMatchObject({ result: 'denied', zoneId: clubId, direction: 'out' })
+  await engine.setMovement(null)
+  await engine.flush()
+  api.advance(5)
+  expect(await engine.scan(camera(pass.code))).toMatchObject({ result: 'duplicate', failure: null })
+  await engine.stop()
+})
+
+test('an exit whose zone was deleted scans again once the server has another zone for it', async () => {
+  const { workspace, projectId, phone, engine, refuses } = await deletedExit()
+  await refuses()
+  const { id: clubId } = await workspace.ok(contract.zones.create, { body: { projectId, name: 'Club' } })
+  const { id } = engine.state.door!
+  await workspace.ok(contract.doors.update, { params: { id }, body: { zoneId: clubId, direction: 'out' } })
+  engine.retry()
+  await phone.until(({ door }) => door!.movement?.zoneId === clubId)
+  expect(engine.state.problems).toEqual([])
+  await engine.stop()
+})
+
+test('an exit that was chosen offline stays an exit if its zone was deleted in the meantime', async () => {
+  const { workspace, projectId, phone, engine, pass } = await hall()
+  const { id: clubId } = await workspace.ok(contract.zones.create, { body: { projectId, name: 'Club' } })
+  await phone.settle()
+  phone.network = 'down'
+  await engine.setMovement({ zoneId: clubId, direction: 'out' })
+  await workspace.ok(contract.zones.delete, { params: { id: clubId } })
+  await phone.settle()
+  await phone.until(({ problems }) => problems.some(({ code }) => code === 'exit_deleted'))
+  await phone.settle()
+  expect(await engine.scan(camera(pass.code))).toMatchObject({ failure: 'exit_deleted', zoneId: clubId })
+  expect((await workspace.ok(contract.scans.list, {})).total).toBe(0)
+  await engine.stop()
+})

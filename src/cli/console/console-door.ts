@@ -3,11 +3,11 @@ import type { Client } from '../../client/client.ts'
 import { candidateOfItem } from '../../core/rules/door/matches.ts'
 import type { Candidate, Outcome } from '../../core/rules/door/outcome.ts'
 import type { Direction } from '../../core/rules/zones/presence.ts'
-import type { DoorEngine, EngineState, KnownZone, ScanOptions } from '../../door/engine/engine.ts'
+import type { DoorEngine, EngineState, KnownZone, Problem, ScanOptions } from '../../door/engine/engine.ts'
 import { openEngine } from '../../door/engine/open-engine.ts'
 import { clockTime } from '../command/output.ts'
 import { ask, type ConsoleEnvironment, consoleEnvironment } from './environment.ts'
-import { failureMessage, listRejectionText, outcomeOf } from './outcome.ts'
+import { EXIT_DELETED, failureMessage, listRejectionText, outcomeOf } from './outcome.ts'
 
 /** Values that the operator sets for the next scans (F4); `null` uses the clock and the policy. */
 export interface Overrides {
@@ -67,8 +67,10 @@ export interface Door {
   undo(scan: Outcome): void
   /** Finds passes by name or external ID, or returns the reason why a search is not possible. */
   search(text: string): Promise<Candidate[] | string>
-  /** Shows a line until the next outcome; `null` removes it. */
+  /** Shows a line until the next outcome; `null` removes it. The notice of a deleted zone stays below it. */
   notify(text: string | null): void
+  /** Removes the line, and the notice of a deleted zone, unless it is the zone of an exit. */
+  dismiss(): void
   /** Resolves when the door is online, or after the timeout. */
   whenOnline(timeoutMs: number): Promise<void>
   /** Uploads decisions and completes the list, for no longer than the timeout. */
@@ -89,6 +91,7 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
   let slowTimer: NodeJS.Timeout | undefined
   /** Conflicts that an earlier console has shown. */
   const earlier = new Set(engine.state.conflicts.map(({ externalRef }) => externalRef))
+  let standing = standingNotice(engine.state)
   const state: DoorState = {
     ...shownOf(engine.state, earlier),
     overrides: options.overrides,
@@ -97,15 +100,13 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
     counters: noScans,
     waiting: 0,
     unevaluated: [],
-    notice: null,
+    notice: standing,
   }
   engine.subscribe((now) => {
     Object.assign(state, shownOf(now, earlier))
-    if (now.problems.some(({ code }) => code === 'zone_deleted')) {
-      // A notice has one line, which is cut at 80 columns.
-      state.notice = 'Zone deleted: scans admit people and do not count them. Restart with --zone.'
-      void engine.dismiss('zone_deleted')
-    }
+    const before = standing
+    standing = standingNotice(now)
+    if (standing !== before) state.notice = standing
     state.counters = amend(
       state.counters,
       now.recent.map((decision) => outcomeOf(decision, now)),
@@ -145,7 +146,7 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
     const outcome = await work
     tasks.splice(tasks.indexOf(task), 1)
     state.decision = outcome
-    state.notice = null
+    state.notice = standing
     if (outcome.result !== 'same_scan') state.counters = count(state.counters, outcome, clock().getTime())
     watchTasks()
     onOutcome(outcome)
@@ -190,7 +191,12 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
     undo: (scan) => void track('an undo', reverse(scan)),
     search: (text) => findPasses(text, { client, engine, projectId: station.projectId }),
     notify(text) {
-      state.notice = text
+      state.notice = text ?? standing
+      onChange()
+    },
+    dismiss() {
+      void engine.dismiss('zone_deleted')
+      state.notice = standing === EXIT_DELETED ? standing : null
       onChange()
     },
     whenOnline: (timeoutMs) => Promise.race([untilOnline(engine), sleep(timeoutMs, undefined, { ref: false })]),
@@ -201,6 +207,16 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
       return tasks.map(({ name }) => name)
     },
   }
+}
+
+/**
+ * Returns the notice of a deleted zone, which stays after further scans. A notice has one line, which is cut at 80
+ * columns.
+ */
+function standingNotice({ problems }: EngineState): string | null {
+  const has = (code: Problem['code']) => problems.some((problem) => problem.code === code)
+  if (has('exit_deleted')) return EXIT_DELETED
+  return has('zone_deleted') ? 'Zone deleted: people are not counted. Restart with --zone. Esc hides this.' : null
 }
 
 function shownOf(

@@ -3,7 +3,7 @@ import type { DoorGroup } from '../../core/contract/schemas/scan-shapes.ts'
 import { badgeOf, type Candidate, type Outcome, rejectedFirst } from '../../core/rules/door/outcome.ts'
 import { type Door, type Overrides, opposite } from './console-door.ts'
 import type { Input, Key } from './input.ts'
-import { badgeWords } from './outcome.ts'
+import { badgeWords, EXIT_DELETED } from './outcome.ts'
 import type { Panel } from './panel-lines.ts'
 
 export interface Controls {
@@ -145,6 +145,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     direction() {
       const { movement } = door.state
       if (!movement) return door.notify('This console scans without a zone (--zone).')
+      if (door.state.notice === EXIT_DELETED) return
       show(panel?.kind === 'direction' ? null : { kind: 'direction', to: opposite(movement.direction) })
     },
     confirm() {
@@ -156,7 +157,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     down: () => move(1),
     escape: () => {
       clearInput()
-      door.notify(null)
+      door.dismiss()
       show(null)
     },
     enter: () => {

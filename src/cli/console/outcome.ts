@@ -25,6 +25,9 @@ export function listRejectionText({ listRejection, problems }: EngineState): str
   return problems.some(({ code }) => code === 'offline_disabled') ? 'this workspace forbids it' : listRejection
 }
 
+/** A notice has one line, which is cut at 80 columns. */
+export const EXIT_DELETED = 'Zone deleted: restart with another --zone, or without, before you scan.'
+
 export function outcomeOf(decision: Decision, state: EngineState): Outcome {
   const { failure, isUndone, isPending, ...outcome } = decision
   const isFull = state.problems.some(({ code }) => code === 'storage_full')
@@ -42,6 +45,12 @@ export function outcomeOf(decision: Decision, state: EngineState): Outcome {
     }
     case 'not_claimed':
       return { ...outcome, message: TOKEN_ENDED }
+    case 'invalid_code':
+      return { ...outcome, message: 'This is not the code of a pass: it is too long or unreadable.' }
+    case 'not_undone':
+      return { ...outcome, message: 'This scan cannot be reversed.' }
+    case 'exit_deleted':
+      return { ...outcome, message: EXIT_DELETED }
     case 'failed':
       return { ...outcome, message: `Not evaluated: ${outcome.message}` }
     default:

@@ -36,7 +36,9 @@ export const Door = z.strictObject({
     'The latest value of X-Door-Pending: the number of offline scans that the door has not uploaded yet.',
   ),
   revokedAt: UtcTimestamp.nullable(),
-  zoneId: Uuid.optional().describe('The zone in which the door scans. Set if the door has a zone.'),
+  zoneId: Uuid.optional().describe(
+    'The zone in which the door scans. Set if the door has a zone. An exit keeps the ID of a deleted zone.',
+  ),
   direction: Direction.optional().describe('The direction of the scans. Set if the door has a zone.'),
 })
 export type Door = z.output<typeof Door>

@@ -118,7 +118,9 @@ export const zones = {
     role: 'owner',
     forDoorLeads: true,
     summary: 'Delete a zone',
-    description: 'Recorded scans keep their zoneId. Doors of the zone continue to scan without a zone.',
+    description:
+      'Recorded scans keep their zoneId. Entrances of the zone continue to scan without a zone. Exits of the zone scan ' +
+      'nothing until they have another zone or none, because an exit without a zone would admit people.',
     responses: { 204: null },
     errors: ['NOT_FOUND'],
   }),

@@ -63,7 +63,8 @@ function messageOf(problem: Problem, { words }: AppLanguage): string | null {
 
 function problemText(problem: Problem, language: AppLanguage): string {
   const { words } = language
-  return say(words.problems[problem.code], {
+  const text = problem.code === 'exit_deleted' ? words.failures.exit_deleted : words.problems[problem.code]
+  return say(text, {
     pending: 'pending' in problem ? problem.pending : null,
     name: 'name' in problem ? problem.name : null,
     people: 'references' in problem ? problem.references.length : null,

@@ -32,6 +32,7 @@ const GRAVITY: Problem['code'][] = [
   'offline_disabled',
   'rejected',
   'pending_elsewhere',
+  'exit_deleted',
   'zone_deleted',
   'counts_held',
   'clock_wrong',
@@ -81,6 +82,7 @@ function problemsOf(
   { identity, problems, clockOffsetMs, isElsewhereRead }: Known,
 ): Problem[] {
   const found = [...problems.values()]
+  if (identity?.deletedExit && identity.deletedExit === identity.door.movement?.zoneId) found.push({ code: 'exit_deleted' })
   const elsewhere = identity ? totalOf(waiting) - (waiting.get(identity.door.projectId) ?? 0) : 0
   if (elsewhere > 0 && !isElsewhereRead) found.push({ code: 'pending_elsewhere', pending: elsewhere })
   const references = held.flatMap((one) => (one.projectId === identity?.door.projectId ? one.externalRef : []))

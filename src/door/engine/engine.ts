@@ -93,7 +93,7 @@ export type ScanMethod = 'camera' | 'scanner' | 'typed' | 'chosen'
 
 /**
  * The decision on a scan or a reversal. `message` is in the language of the engine if the server or the rules created
- * it.
+ * it, and empty for a failure that the engine found.
  */
 export interface Decision extends Outcome {
   /** Only with result `error`: the reason that there is no decision, for the page to describe. */
@@ -110,6 +110,7 @@ export interface Decision extends Outcome {
  * - `no_list`: the server does not respond, and no list of passes is stored
  * - `not_claimed`: this phone is not a door, or no longer one
  * - `invalid_code`: the code is empty or too long for the code of a pass
+ * - `exit_deleted`: the zone of this exit was deleted, and a scan without a zone would admit the person
  * - `refused`: the server responds, but rejects the request; `message` has the reason
  * - `not_undone`: the scan cannot be reversed
  * - `of_another`: the reversed scan belongs to another door, such as the previous door of this phone
@@ -120,6 +121,7 @@ export type ScanFailure =
   | 'no_list'
   | 'not_claimed'
   | 'invalid_code'
+  | 'exit_deleted'
   | 'refused'
   | 'not_undone'
   | 'of_another'
@@ -222,6 +224,8 @@ export type Problem =
   | { code: 'pending_elsewhere'; pending: number }
   /** A zone of this door was deleted, so that scans no longer count people in it. */
   | { code: 'zone_deleted'; name: string }
+  /** The zone of this exit was deleted: nothing is evaluated until another zone, or no zone, is chosen. */
+  | { code: 'exit_deleted' }
   /**
    * Exits counted without a scan that the server rejects, because they would make the number of people inside negative,
    * for example while an entrance is offline. They are sent again, and the number excludes them until the server

@@ -20,8 +20,9 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   let store = await environment.openStore(() => void lost())
   let stored = nothingStored
   const problems = new Map<Problem['code'], Problem>()
+  const identity = await store.identity()
   const known: Known = {
-    identity: environment.identity ?? (await store.identity()),
+    identity: environment.identity ? { ...environment.identity, deletedExit: identity?.deletedExit } : identity,
     connection: { connection: 'unknown', offlineSince: null },
     loading: null,
     listRejection: null,
@@ -97,6 +98,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     hasList: () => stored.list !== null,
     connection: () => connection,
     zones: () => stored.zones,
+    endZone: ownDoor.endZone,
     onWaiting(waiting) {
       known.waiting = waiting
       publish()

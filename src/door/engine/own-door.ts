@@ -7,6 +7,11 @@ import type { Identity } from './store/engine-store.ts'
 export interface OwnDoor extends Pick<DoorEngine, 'moveTo' | 'setMovement'> {
   /** Sends a zone or direction that the server does not have, and then reads this door and its zone. */
   sync(signal: AbortSignal): Promise<Reply<unknown>>
+  /**
+   * Ends a zone that was deleted. An entrance continues without a zone. An exit keeps it and scans nothing, because an
+   * exit without a zone would admit people.
+   */
+  endZone(zoneId: string): Promise<void>
 }
 
 interface OwnDoorOptions {
@@ -45,9 +50,10 @@ export function createOwnDoor(
     const reply = await server.updateDoor(id, movement ?? { zoneId: null }, signal)
     const now = identity()
     const isCurrent = now?.token === known.token && now.door.movement === movement
-    // Treat the movement as sent even if the server rejects it, for example because the zone was deleted: in that case,
-    // the zone and direction of the server apply.
-    if (reply.kind !== 'timeout' && isCurrent) await keep({ token: now.token, door: now.door })
+    // Treat the movement of an entrance as sent even if the server rejects it, for example because the zone was deleted:
+    // in that case, the zone and direction of the server apply. They could turn an exit into an entrance.
+    const isEnded = reply.kind === 'answer' || (reply.kind === 'rejection' && movement?.direction !== 'out')
+    if (isEnded && isCurrent) await keep({ token: now.token, door: now.door })
     return reply
   }
 
@@ -59,10 +65,17 @@ export function createOwnDoor(
       await store().learnZones([reply.value], { at: clock.now().toISOString(), seen })
       onZone()
     }
-    if (reply.kind !== 'rejection' || reply.status !== 404) return
-    onDeleted(seen.find(({ id }) => id === zoneId)?.name ?? '–')
+    if (reply.kind === 'rejection' && reply.status === 404) await endZone(zoneId)
+  }
+
+  async function endZone(zoneId: string): Promise<void> {
+    const { zones } = await store().summary()
     const now = identity()
-    if (now && ownZone() === zoneId) await keep({ token: now.token, door: { ...now.door, movement: undefined } })
+    if (now?.deletedExit === zoneId) return
+    const isOwn = ownZone() === zoneId
+    if (isOwn && now?.door.movement?.direction === 'out') return keep({ ...now, deletedExit: zoneId })
+    onDeleted(zones.find(({ id }) => id === zoneId)?.name ?? '–')
+    if (now && isOwn) await keep({ token: now.token, door: { ...now.door, movement: undefined } })
   }
 
   return {
@@ -78,6 +91,7 @@ export function createOwnDoor(
       await readZone(ownZone(), signal)
       return reply
     },
+    endZone,
     async moveTo(gate) {
       const reply = await server.updateDoor(identity()?.door.id ?? '', { gate })
       if (reply.kind !== 'answer') return gateFailure(reply)
@@ -86,7 +100,8 @@ export function createOwnDoor(
     },
     async setMovement(movement) {
       const known = identity()
-      if (!known) return
+      // Ignore a switch of the direction of a deleted zone.
+      if (!known || (movement && movement.zoneId === known.deletedExit)) return
       onDeleted(null)
       const door = { ...known.door, movement: movement ?? undefined }
       await keep({ token: known.token, door, ...(storesMovement && { isMovementUnsent: true }) })

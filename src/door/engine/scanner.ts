@@ -28,6 +28,8 @@ export interface ScannerOptions {
   hasList: () => boolean
   connection: () => Connection | undefined
   zones: () => readonly KnownZone[]
+  /** Called if the zone of a scan was deleted. */
+  endZone: (zoneId: string) => Promise<void>
   /** Receives the number of scans that wait for a decision. */
   onWaiting: (count: number) => void
   /** Called after something was stored, or could not be stored because storage is full. */
@@ -87,6 +89,7 @@ export function createScanner(
     if (!door) return failed(attempt, 'not_claimed')
     try {
       const { payload, passId, scanContextKey, validityDate, movement } = attempt
+      if (movement && movement.zoneId === identity()!.deletedExit) return failed(attempt, 'exit_deleted')
       const key = JSON.stringify([payload, passId, scanContextKey, validityDate, movement])
       const named = { ...attempt, externalRef: await nameOf(attempt, key) }
       const online = connection()?.state === 'online' || !options.hasList()
@@ -138,9 +141,11 @@ export function createScanner(
       connection()?.lost()
       return undefined
     }
-    // Scan again without the zone, which was deleted, so that the server recorded nothing. Scans have no zone until
-    // this door learns of the deletion. Check the status, because errors of this endpoint have no code.
+    // The zone was deleted, so the server recorded nothing. Scan again without it at an entrance, where people must not
+    // be stopped. Check the status, because errors of this endpoint have no code.
     if (movement && reply.kind === 'rejection' && reply.status === 404) {
+      await options.endZone(movement.zoneId)
+      if (movement.direction === 'out') return failed(attempt, 'exit_deleted')
       return askServer({ ...attempt, movement: undefined }, door)
     }
     if (reply.kind === 'rejection') {
@@ -321,17 +326,6 @@ function plain(outcome: Outcome): Omit<Decision, 'failure'> {
   return { ...outcome, isUndone: false, isPending: false }
 }
 
-const FAILURES: Record<ScanFailure, string> = {
-  storage_full: 'Not evaluated: the storage of this phone is full.',
-  no_list: 'The server does not respond, and there is no list. Scan again.',
-  not_claimed: 'This phone is not a door.',
-  invalid_code: 'This is not the code of a pass: it is too long or unreadable.',
-  refused: 'The server rejected this scan.',
-  not_undone: 'This scan cannot be reversed.',
-  of_another: 'Another door recorded this scan. Ask the operator to reverse it.',
-  failed: 'Not evaluated.',
-}
-
-function failed(attempt: Attempt, failure: ScanFailure, message = FAILURES[failure]): Decision {
+function failed(attempt: Attempt, failure: ScanFailure, message = ''): Decision {
   return { ...plain(failedOutcome(attempt, message)), failure }
 }

@@ -121,10 +121,13 @@ export class Zones extends Repository {
     return this.change(workspaceId, id, { ...fields, updatedAt: at })
   }
 
-  /** Deletes a zone. Returns false if the zone does not exist. */
+  /**
+   * Deletes a zone. Returns false if the zone does not exist. Exits keep it, so that their scans are rejected, because a
+   * scan without a zone would admit the person.
+   */
   async delete(workspaceId: string, id: string, at: Date): Promise<boolean> {
     if (!(await this.change(workspaceId, id, { deletedAt: at }))) return false
-    await this.db('doors').where({ workspace_id: workspaceId, zone_id: id }).update(NO_ZONE)
+    await this.db('doors').where({ workspace_id: workspaceId, zone_id: id, direction: 'in' }).update(NO_ZONE)
     return true
   }
 

@@ -46,7 +46,7 @@ test('Ctrl-C lists undecided codes and asks; without any, it ends the console', 
   const state = { unevaluated: ['A-1', 'A-2'] as string[] }
   let ends = 0
   const controls = createControls({
-    door: { state, notify: () => undefined } as unknown as Door,
+    door: { state, notify: () => undefined, dismiss: () => undefined } as unknown as Door,
     clearInput: () => undefined,
     onInterrupt: () => {
       ends += 1

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Door } from '../../../src/cli/console/console-door.ts'
 import { createControls } from '../../../src/cli/console/controls.ts'
 import { enter } from '../../../src/cli/console/offline/door-folder.ts'
+import { EXIT_DELETED } from '../../../src/cli/console/outcome.ts'
 import { createClient } from '../../../src/client/client.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { badgeOf } from '../../../src/core/rules/door/outcome.ts'
@@ -104,4 +105,46 @@ test('counts movements with and without the server, and switches the direction w
   await client.zones.delete({ params: { id: zone.id } })
   await eventually(() => expect(later.door.state.notice).toContain('Zone deleted'))
   expect(later.door.state.movement).toBe(null)
+  later.door.notify('Another line')
+  await later.admit(cleo)
+  expect(later.door.state.notice).toContain('Zone deleted')
+  later.press('escape')
+  await later.admit(cleo)
+  expect(later.door.state.notice).toBe(null)
+})
+
+test('an exit of a deleted zone scans nothing, and F6 does not turn it into an entrance', async () => {
+  const workspace = await api.workspace()
+  const { client } = await serveApp(api, workspace.token)
+  const { id: projectId } = await workspace.ok(contract.projects.create, { body: { name: 'Fair' } })
+  const { id: templateId } = await publishedTemplate(workspace, { projectId })
+  const { results } = await client.passes.createBatch({ body: { passes: [passBody(templateId)] } })
+  const { id: zoneId } = await client.zones.create({ body: { projectId, name: 'Hall' } })
+  await api.runJobs()
+  const folder = temporaryFolder()
+  const nobody = createClient({ url: 'http://127.0.0.1:9', token: workspace.token, attempts: 1 })
+  onTestFinished(() => nobody.close())
+  const open = (isReached: boolean) =>
+    openDoor(isReached ? client : nobody, folder, {
+      station: { projectId, deviceId: 'gate', context: {} },
+      movement: { zoneId, direction: 'out' },
+      isReached,
+      clock: () => api.now,
+    })
+  const door = await open(true)
+  await door.flush(60_000)
+  await client.zones.delete({ params: { id: zoneId } })
+  const deleted = { result: 'error', message: EXIT_DELETED, direction: 'out' }
+  expect(await door.admit(results[0]!.pass!.id)).toMatchObject(deleted)
+  await eventually(() => expect(door.state.notice).toBe(EXIT_DELETED))
+  door.dismiss()
+  door.turn()
+  expect(await door.admit(results[0]!.pass!.id)).toMatchObject(deleted)
+  expect(door.state).toMatchObject({ notice: EXIT_DELETED, movement: { direction: 'out' }, pending: 0 })
+  await door.stop()
+
+  const offline = await open(false)
+  expect(await offline.admit(results[0]!.pass!.id)).toMatchObject(deleted)
+  await offline.stop()
+  expect((await client.scans.list({ query: {} })).total).toBe(0)
 })

@@ -212,8 +212,36 @@ describe.each(dialects)('on %s', (dialect) => {
       errorCode: 'CONFLICT',
       details: { inside: 2, delta: -3 },
     })
+  })
+
+  test('a deleted zone ends at its entrances, but an exit keeps it and records no scans until it is changed', async () => {
+    const workspace = await api.workspace()
+    const { zoneId, projectId } = await zoneOf(workspace)
+    const { id: passId } = await scannablePass(workspace, { projectId })
+    const expiresAt = new Date(api.now.getTime() + 3_600_000).toISOString()
+    const { code } = await workspace.ok(doors.invite, { body: { projectId, gate: 'North', uses: 2, expiresAt } })
+    const [entrance, exit] = await Promise.all(
+      (['in', 'out'] as const).map(async (direction) => {
+        const { door, token } = await workspace.ok(doors.claim, { body: { code, name: direction } })
+        const phone = new TestWorkspace(api, workspace.id, token)
+        const params = { id: door.id }
+        await phone.ok(doors.update, { params, body: { zoneId, direction } })
+        return { phone, params, self: async () => (await phone.ok(doors.list, {})).items[0] }
+      }),
+    )
     await workspace.ok(zones.delete, { params: { id: zoneId } })
-    expect((await phone.ok(doors.list, {})).items[0]).not.toHaveProperty('direction')
+    api.advance(2)
+    expect(await entrance!.self()).not.toHaveProperty('direction')
+    const { phone, params, self } = exit!
+    expect(await self()).toMatchObject({ zoneId, direction: 'out' })
+    expect((await phone.call(scans.create, { body: { passId } })).status).toBe(404)
+    expect((await phone.call(doors.update, { params, body: { direction: 'in' } })).status).toBe(404)
+    expect((await workspace.ok(scans.list, {})).total).toBe(0)
+    expect((await scan(entrance!.phone, { passId })).result).toBe('accepted')
+    await phone.ok(doors.update, { params, body: { zoneId: null } })
+    api.advance(2)
+    expect(await self()).not.toHaveProperty('direction')
+    expect((await scan(phone, { passId })).scan).not.toHaveProperty('zoneId')
   })
 
   test('reports each threshold of the capacity once until the number fell below its lower bound', async () => {

@@ -15,7 +15,7 @@ import { Overview } from './overview.tsx'
 import { GroupSheet, SearchSheet, Sheet } from './sheets.tsx'
 import { type Scanning, useScanning } from './use-scanning.ts'
 import { OwnZoneLine, ZoneAnnouncement } from './zone-line.tsx'
-import { CountSheet, DirectionSheet } from './zone-sheets.tsx'
+import { CountSheet, DirectionSheet, ZoneSheet } from './zone-sheets.tsx'
 
 type Panel =
   | null
@@ -24,6 +24,7 @@ type Panel =
   | 'lock'
   | 'direction'
   | 'count'
+  | 'zone'
   | { undo: Decision }
   | { group: DoorGroup; canLetIn: boolean }
 
@@ -84,6 +85,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
       {panel === 'overview' && <Overview onClose={close} />}
       {panel === 'direction' && <DirectionSheet onClose={close} />}
       {panel === 'count' && <CountSheet onClose={close} />}
+      {panel === 'zone' && <ZoneSheet onDone={close} onClose={close} />}
       {panel === 'lock' && <LockScreen onUnlock={close} />}
       {panel !== null && typeof panel === 'object' && 'undo' in panel && (
         <UndoQuestion decision={panel.undo} scanning={scanning} onClose={close} />
@@ -98,7 +100,8 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
 /** The buttons of the screen, large enough for gloves: six, and two more in a zone. */
 function Actions({ controls, onOpen }: { controls: CameraControls; onOpen(panel: Panel): void }) {
   const { words } = useDoor().language
-  const { recent, door } = useEngineState()
+  const { recent, door, problems } = useEngineState()
+  const isExitDeleted = problems.some(({ code }) => code === 'exit_deleted')
   const { camera, isLit, zoom, switchLight, turnZoom } = controls
   const last = recent.find(({ result, isUndone }) => result === 'accepted' && !isUndone)
 
@@ -115,7 +118,12 @@ function Actions({ controls, onOpen }: { controls: CameraControls; onOpen(panel:
       <button type="button" onClick={() => onOpen('overview')}>
         {words.overview}
       </button>
-      {door?.movement && (
+      {isExitDeleted && (
+        <button type="button" class="switch" onClick={() => onOpen('zone')}>
+          {words.zones.change}
+        </button>
+      )}
+      {door?.movement && !isExitDeleted && (
         <>
           <button type="button" onClick={() => onOpen('count')}>
             {words.zones.count}

@@ -14,6 +14,8 @@ export interface Identity {
   door: DoorProperties
   /** Whether the server does not have the zone and direction yet. */
   isMovementUnsent?: boolean | undefined
+  /** The ID of a deleted zone for which this door was an exit. Exits of it scan nothing. */
+  deletedExit?: string | undefined
 }
 
 /** A zone in a response of the server. The zone of a scan has fewer properties. */

@@ -101,17 +101,15 @@ async function placeInZone(
   { workspaceId }: RequestContext,
 ): Promise<Partial<DoorPlace>> {
   if (zoneId === undefined && direction === undefined) return {}
-  if (zoneId) {
-    // Lock the zone, so that no concurrent request deletes it.
-    const zone = await tx.zones.findForUpdate(workspaceId, zoneId)
-    if (zone?.projectId !== door.projectId) throw noZone(zoneId)
-  }
   const next = zoneId === undefined ? door.zoneId : zoneId
   if (next === null) {
     if (direction !== undefined)
       throw validationError([{ path: ['direction'], message: 'Requires a zone of the door' }])
     return { zoneId: null, direction: null }
   }
+  // Lock the zone, so that no concurrent request deletes it.
+  const zone = await tx.zones.findForUpdate(workspaceId, next)
+  if (zone?.projectId !== door.projectId) throw noZone(next)
   return { zoneId: next, direction: direction ?? (next === door.zoneId ? door.direction : 'in') }
 }
 
