@@ -12,6 +12,7 @@ let isVisible: boolean
 let isDue: boolean
 /** The send time of the last request that got a response. */
 let answeredAt: number
+let isReachable: boolean
 /** The times at which the engine checked that the server is reachable. */
 let looks: number[]
 
@@ -19,9 +20,15 @@ beforeEach(() => {
   vi.useFakeTimers({ now: 0 })
   isVisible = true
   isDue = false
+  isReachable = true
   looks = []
-  connection = createConnection({
+  connection = connect()
+})
+
+function connect(): Connection {
+  return createConnection({
     initially: 'unknown',
+    lastContact: new Date(-60_000),
     pollMs: POLL_MS,
     now: () => new Date(),
     // Use the longest random pause.
@@ -32,7 +39,7 @@ beforeEach(() => {
     probe: async () => {
       answeredAt = Date.now()
       looks.push(answeredAt)
-      return true
+      return isReachable
     },
     upload: async () => ({ kind: 'done' }),
     uploadRest: async () => ({ kind: 'done' }),
@@ -42,7 +49,7 @@ beforeEach(() => {
       throw error
     },
   })
-})
+}
 
 afterEach(async () => {
   await connection.stop()
@@ -81,4 +88,17 @@ test('a page that is hidden sends no requests until it is visible', async () => 
   connection.retry()
   await vi.advanceTimersByTimeAsync(0)
   expect(looks).toHaveLength(2)
+})
+
+test('a door that starts offline is offline since its last contact, and later since the loss', async () => {
+  await connection.stop()
+  isReachable = false
+  connection = connect()
+  await vi.advanceTimersByTimeAsync(POLL_MS)
+  expect(connection.offlineSince).toEqual(new Date(-60_000))
+  isReachable = true
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(connection).toMatchObject({ state: 'online', offlineSince: null })
+  connection.lost()
+  expect(connection.offlineSince).toEqual(new Date(Date.now()))
 })

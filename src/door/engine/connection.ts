@@ -22,6 +22,8 @@ export interface Connection {
 export interface ConnectionOptions {
   /** The state before the first probe. */
   initially: Connection['state']
+  /** The time of the last contact with the server, for a door that starts offline. */
+  lastContact: Date
   /** The interval of probes while the server responds, in milliseconds. */
   pollMs: number
   now: () => Date
@@ -67,7 +69,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   const { onChange, onError } = options
   const stopped = new AbortController()
   let state = options.initially
-  let offlineSince = state === 'offline' ? now() : null
+  let lostAt = options.lastContact
   let failures = 0
   let wake: (() => void) | undefined
   let isWoken = false
@@ -81,8 +83,8 @@ export function createConnection(options: ConnectionOptions): Connection {
   function lost(): void {
     failures += 1
     if (state !== 'offline') {
+      if (state === 'online') lostAt = now()
       state = 'offline'
-      offlineSince = now()
       failures = 1
       retry()
     }
@@ -93,7 +95,6 @@ export function createConnection(options: ConnectionOptions): Connection {
   function found(): void {
     failures = 0
     state = 'online'
-    offlineSince = null
     becameKnown()
     onChange()
   }
@@ -113,7 +114,6 @@ export function createConnection(options: ConnectionOptions): Connection {
     if (state === 'unknown' && !(await hasUploaded())) {
       // Scans must not wait for pending uploads: use the list until they are done.
       state = 'offline'
-      offlineSince = now()
       becameKnown()
       onChange()
     }
@@ -184,7 +184,7 @@ export function createConnection(options: ConnectionOptions): Connection {
       return state
     },
     get offlineSince() {
-      return offlineSince
+      return state === 'offline' ? lostAt : null
     },
     known: () => known,
     lost,

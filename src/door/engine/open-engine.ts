@@ -166,6 +166,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     const { signal } = stopped
     connection = createConnection({
       initially: initialState(settings.isReached, state.pending),
+      lastContact: state.list?.generatedAt ?? clock.now(),
       pollMs: settings.pollMs,
       now: clock.now,
       random,
