@@ -63,7 +63,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
 
   const context: EngineContext = { environment, server, clock, store: () => store, identity: () => known.identity }
   const { forgetNames, ...lookUp } = createLookUp(context)
-  const ownDoor = createOwnDoor(context, {
+  const { sync, endZone, ...ownDoor } = createOwnDoor(context, {
     keep(identity) {
       known.identity = identity
       publish()
@@ -94,11 +94,11 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       return refresh()
     },
   })
-  const scanner = createScanner(context, {
+  const { between, stopScanning, ...scans } = createScanner(context, {
     hasList: () => stored.list !== null,
     connection: () => connection,
     zones: () => stored.zones,
-    endZone: ownDoor.endZone,
+    endZone,
     onWaiting(waiting) {
       known.waiting = waiting
       publish()
@@ -174,14 +174,14 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       quietMs: server.quietMs,
       isDue: () => lists.isDue() || state.pending > 0,
       async probe(stop) {
-        const reply = await ownDoor.sync(stop)
+        const reply = await sync(stop)
         const isRejected = reply.kind === 'rejection' && reply.status === 403
         set('refused', isRejected ? { code: 'refused', message: reply.message } : null)
         return reply.kind !== 'timeout'
       },
       upload: uploads.uploadMost,
-      uploadRest: (stop) => scanner.between(() => uploads.uploadRest(stop)),
-      hasUploaded: () => scanner.between(uploads.areDone),
+      uploadRest: (stop) => between(() => uploads.uploadRest(stop)),
+      hasUploaded: () => between(uploads.areDone),
       onChange() {
         const wasOffline = state.connection === 'offline'
         publish()
@@ -217,7 +217,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     known.identity = undefined
     const end = async () => {
       const ended = disconnect()
-      await scanner.between(() => store.wipe(token))
+      await between(() => store.wipe(token))
       await ended
       // Wipe again, because a page of the list can have been stored before the download stopped.
       await store.wipe(token)
@@ -261,7 +261,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   /** Continues as the door that another tab made of this phone, for example the tab that opened an invitation link. */
   async function follow(): Promise<void> {
     await Promise.allSettled([ending])
-    const isAnother = await scanner.between(async () => {
+    const isAnother = await between(async () => {
       const identity = await store.identity()
       if (isClaiming || !identity || identity.token === known.identity?.token) return false
       known.identity = identity
@@ -317,12 +317,9 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       claim(code, name).finally(() => {
         isClaiming = false
       }),
-    moveTo: ownDoor.moveTo,
-    setMovement: ownDoor.setMovement,
+    ...ownDoor,
     ...counter,
-    scan: scanner.scan,
-    scanAll: scanner.scanAll,
-    undo: scanner.undo,
+    ...scans,
     ...lookUp,
     retry: () => connection?.retry(),
     async dismiss(code) {
@@ -345,7 +342,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     },
     async stop() {
       endWake()
-      await Promise.all([disconnect(), scanner.stop()])
+      await Promise.all([disconnect(), stopScanning()])
       await refreshing
       await store.close()
     },

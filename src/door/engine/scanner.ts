@@ -20,7 +20,7 @@ export interface Scanner extends Pick<DoorEngine, 'scan' | 'scanAll' | 'undo'> {
   /** Runs work between two scans. @throws if the scanner was stopped before */
   between<T>(work: () => Promise<T>): Promise<T>
   /** Starts no further scan. Resolves after the current one. */
-  stop(): Promise<void>
+  stopScanning(): Promise<void>
 }
 
 export interface ScannerOptions {
@@ -276,7 +276,7 @@ export function createScanner(
     scanAll: (passIds, options) => Promise.all(passIds.map((passId) => scan({ ...options, passId, method: 'chosen' }))),
     undo,
     between,
-    stop,
+    stopScanning: stop,
   }
 }
 
