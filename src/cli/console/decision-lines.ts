@@ -1,6 +1,6 @@
 import type { Outcome } from '../../core/rules/door/outcome.ts'
-import { badgeOf, type Tone } from '../../core/rules/door/outcome.ts'
-import { age, clockTime, cut, pad, printable, wrapText } from '../command/output.ts'
+import { badgeOf, overfullZone, type Tone } from '../../core/rules/door/outcome.ts'
+import { age, clockTime, count, cut, pad, printable, wrapText } from '../command/output.ts'
 import type { DoorState } from './console-door.ts'
 import { directionMarks, filled, joined, type Line, type Style, toHeight } from './lines.ts'
 import { badgeWords } from './outcome.ts'
@@ -97,7 +97,11 @@ function partsOf(decision: Outcome, room: Room): Record<'top' | 'door' | 'messag
       [word, ...marks.filter(Boolean)].join(room.hasSign ? '   ' : ' '),
       ...wrapAtMost(printable(who), room.width, mostOfName),
     ].map((text) => ({ text, isStrong: true })),
-    door: [...instructionLines(decision, room.width, most), ...groupLines(decision, room.width)],
+    door: [
+      ...overfullLines(decision, room.width),
+      ...instructionLines(decision, room.width, most),
+      ...groupLines(decision, room.width),
+    ],
     message: wrapText(printable(decision.message), room.width).map((text) => ({ text })),
   }
 }
@@ -139,6 +143,13 @@ export function instructionLines(
     ...notice.flatMap((text) => wrapAtMost(printable(text), width, most)).map((text) => ({ text, isStrong: true })),
     ...wrapAtMost(printable(fields), width, most).map((text) => ({ text })),
   ]
+}
+
+/** Returns that an entry exceeded the capacity of a zone, which accepts it with `whenFull: warn`. */
+function overfullLines(decision: Outcome, width: number): TextLine[] {
+  const zone = overfullZone(decision)
+  const text = zone && `■ Zone full: ${count(zone.inside)} of ${count(zone.capacity)} inside`
+  return text ? wrapText(text, width).map((text) => ({ text, isStrong: true })) : []
 }
 
 /** Returns how many members of a group are admitted, or inside the zone; nothing for a group of one pass. */

@@ -125,6 +125,17 @@ test.each([
   }
 })
 
+test('an accepted entry over the capacity shows that the zone is full, also on a low screen', () => {
+  const zone = { id: 'hall', name: 'Hall', inside: 101, capacity: 100 }
+  const entry: Outcome = { ...accepted, zoneId: zone.id, direction: 'in', zone }
+  for (const rows of [24, 12]) {
+    const of = (decision: Outcome) => frame(view(decision, null, false), 80, rows).join('\n')
+    expect(of(entry)).toContain('Zone full: 101 of 100 inside')
+    expect(of({ ...entry, zone: { ...zone, inside: 100 } })).not.toContain('Zone full')
+    expect(of({ ...entry, direction: 'out' })).not.toContain('Zone full')
+  }
+})
+
 test('a slow decision replaces the previous one with a progress text', () => {
   const shown = view(null, null, false)
   const lines = frame({ ...shown, door: { ...shown.door, isSlow: true } }, 80, 24).join('\n')

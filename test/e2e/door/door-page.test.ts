@@ -1,4 +1,4 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Locator, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Decision, EngineState, Problem } from '../../../src/door/engine/engine.ts'
 import { cleanUpAfterAll } from '../../support/databases.ts'
@@ -50,6 +50,7 @@ const decisions: Record<string, Partial<Decision>> = {
   unknown: { result: 'unknown', reasonCode: 'no_match', message: 'No pass has it.' },
   same: { ...ada, result: 'same_scan', reasonCode: null, message: '' },
   broken: { result: 'error', reasonCode: null, message: 'No answer', failure: 'no_list', verified: null },
+  closed: { result: 'error', reasonCode: null, message: '', failure: 'exit_deleted', verified: null, direction: 'out' },
   conflict: { ...ada, result: 'accepted', reasonCode: 'valid', verified: 'offline', conflict: 'already_used' },
   exit: {
     ...ada,
@@ -71,6 +72,15 @@ const decisions: Record<string, Partial<Decision>> = {
     direction: 'in',
     zone: { id: 'hall', name: 'Hall', inside: 500, capacity: 500 },
     isZoneFull: true,
+  },
+  over: {
+    ...ada,
+    result: 'accepted',
+    reasonCode: 'valid',
+    message: 'Valid.',
+    zoneId: 'hall',
+    direction: 'in',
+    zone: { id: 'hall', name: 'Hall', inside: 1_001, capacity: 1_000 },
   },
   hostile: { ...ada, label: `<img src=x onerror=alert(1)>${'W'.repeat(120)}`, result: 'accepted', reasonCode: 'valid' },
 }
@@ -270,7 +280,7 @@ describe.skipIf(skipReason !== undefined)(
         await page.getByRole('button', { name: words.count, exact: true }).click()
         await look('count')
         await page.getByRole('button', { name: words.close }).click()
-        for (const name of ['exit', 'full']) {
+        for (const name of ['exit', 'full', 'over']) {
           await scan(page, name)
           await look(name)
           await page.getByRole('button', { name: words.next }).click()
@@ -279,6 +289,10 @@ describe.skipIf(skipReason !== undefined)(
         await page.getByRole('button', { name: words.changeZone }).click()
         await look('zones')
         await page.getByRole('button', { name: words.close }).click()
+        await set(page, { problems: [{ code: 'zone_deleted', name: 'Great hall' }], pending: 12 })
+        await scan(page, 'yes')
+        await look('zone-deleted', { inReach: false })
+        await page.getByRole('button', { name: words.next }).click()
         await set(page, { problems, loading: 40_000 })
         await look('problems', { inReach: false })
         await scan(page, 'which')
@@ -666,6 +680,30 @@ describe.skipIf(skipReason !== undefined)(
       await page.getByRole('button', { name: 'Next' }).click()
       await page.getByRole('button', { name: 'Take back' }).click()
       expect(await page.getByRole('heading', { name: 'Take back the exit of' }).isVisible()).toBe(true)
+    })
+
+    test('shows that an entry exceeded the capacity, to eyes and ears', async () => {
+      const { page } = await openDoor()
+      await set(page, inHall)
+      await scan(page, 'over')
+      const text = 'Zone full: 1,001 of 1,000 inside'
+      const shown = async (place: Locator) => (await place.innerText()).replaceAll(/[\u2068\u2069]/g, '')
+      expect(await shown(page.locator('.decision'))).toContain(text)
+      expect(await shown(page.getByRole('status').first())).toContain(text)
+    })
+
+    test('an exit of a deleted zone offers another zone instead of the direction and the count', async () => {
+      const { page } = await openDoor()
+      const door = { ...inHall.door, movement: { zoneId: 'hall', direction: 'out' } }
+      await set(page, { ...inHall, door, problems: [{ code: 'exit_deleted' }] } as Partial<EngineState>)
+      await page.getByText('This zone was deleted. Choose another zone, or no zone, before you scan.').waitFor()
+      expect(await page.getByRole('button', { name: /^(OK|Count|Switch to entry)$/ }).count()).toBe(0)
+      await scan(page, 'closed')
+      expect(await page.locator('.decision').innerText()).toMatch(/NOT CHECKED[\s\S]*This zone was deleted/)
+      await page.getByRole('button', { name: 'Next' }).click()
+      await page.getByRole('button', { name: 'Change zone' }).click()
+      await page.getByRole('button', { name: 'No zone' }).click()
+      expect(await page.evaluate('fake.state.door.movement')).toBe(undefined)
     })
 
     test('counts people without a scan, and takes the last count back', async () => {

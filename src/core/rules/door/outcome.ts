@@ -127,6 +127,12 @@ export function failedOutcome(attempt: Attempt, message: string): Outcome {
   }
 }
 
+/** Returns the zone of an accepted entry, with its capacity, if more people are inside than fit; else `undefined`. */
+export function overfullZone({ result, direction, zone }: Outcome): (ScanZone & { capacity: number }) | undefined {
+  if (result !== 'accepted' || direction !== 'in' || !zone || zone.capacity === null) return undefined
+  return zone.inside > zone.capacity ? { ...zone, capacity: zone.capacity } : undefined
+}
+
 /** Returns the outcomes of members of a group in the order in which a door shows them: rejected ones first. */
 export function rejectedFirst<T extends Pick<Outcome, 'result'>>(outcomes: readonly T[]): T[] {
   const isIn = ({ result }: T) => result === 'accepted'

@@ -4,7 +4,7 @@ import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DoorGroup, DoorView } from '../../../core/contract/schemas/scan-shapes.ts'
 import { numberFormat } from '../../../core/formats.ts'
-import { badgeOf, type Tone } from '../../../core/rules/door/outcome.ts'
+import { badgeOf, overfullZone, type Tone } from '../../../core/rules/door/outcome.ts'
 import type { Decision } from '../../engine/engine.ts'
 import { useDoor } from '../door-context.ts'
 import { type AppLanguage, say } from '../language.ts'
@@ -32,6 +32,7 @@ export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionVi
   const { tone, word } = badgeOf(decision)
   const { notice, fields } = instructionsOf(decision)
   const { group, candidates, payload } = decision
+  const overfull = overfullText(decision, language)
   const chosen = (passId: string) =>
     void scanning.evaluate({ passId, method: 'chosen', ...(payload !== null && { payload }) })
   const showMore = () => {
@@ -58,6 +59,7 @@ export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionVi
         <p class="name">
           <bdi>{decision.label ?? ''}</bdi>
         </p>
+        {overfull !== null && <p class="notice">{overfull}</p>}
         {/* Isolate texts of the template, because their direction can differ from the direction of the page. */}
         {notice !== null && (
           <p class="notice">
@@ -145,6 +147,7 @@ function announcementOf(decision: Decision, language: AppLanguage): string {
     way,
     words.verdicts[badgeOf(decision).word],
     decision.label,
+    overfullText(decision, language),
     notice,
     ...fields.map(({ label, value }) => `${label}: ${value}`),
     messageOf(decision, language),
@@ -155,6 +158,14 @@ function announcementOf(decision: Decision, language: AppLanguage): string {
     .filter((part) => part !== null && part !== false && part !== '')
     .map((part) => (/\p{P}$/u.test(part as string) ? part : `${part}.`))
     .join(' ')
+}
+
+/** Returns that an entry exceeded the capacity of the zone; `null` if it did not. */
+function overfullText(decision: Decision, { words, locale }: AppLanguage): string | null {
+  const zone = overfullZone(decision)
+  if (!zone || decision.isUndone) return null
+  const count = (value: number) => numberFormat(locale).format(value)
+  return say(words.zones.overFull, { inside: count(zone.inside), capacity: count(zone.capacity) })
 }
 
 /** Whether a decision is an accepted entry, after which other members of the group can be admitted. */
