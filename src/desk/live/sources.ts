@@ -2,20 +2,20 @@ import type { Envelope } from '../../core/contract/deliveries.ts'
 import type { ScanStats, ScanStatsByGate, ScanStatsByTime } from '../../core/contract/scans.ts'
 import type { Scope } from '../../core/route.ts'
 import { type Api, listAll } from './desk-api.ts'
-import { loadCurves } from './zone-curves.ts'
+import { loadCurves, loadEntries } from './zone-curves.ts'
 
 export interface ZoneFacts {
   api: Api
   projectId: string
   /** The start of the current minute. */
   minute: string
+  /** The start of the entries per minute; see `PACE_MINUTES`. */
+  paceFrom: string
 }
 
 export interface Facts extends ZoneFacts {
   /** The start of the figures; see `beginningOf`. */
   from: string
-  /** The start of the entries per minute; see `PACE_MINUTES`. */
-  paceFrom: string
   timeZone: string
 }
 
@@ -56,6 +56,11 @@ export const zoneSources = {
   curves: source({
     scope: 'scans:read',
     load: ({ api, projectId, minute }: ZoneFacts) => loadCurves(api, projectId, minute),
+  }),
+  /** Polled like `pace`, because curves lack the current minute. */
+  zonePaces: source({
+    scope: 'scans:read',
+    load: ({ api, projectId, paceFrom }: ZoneFacts) => loadEntries(api, projectId, paceFrom),
   }),
   passTotals: source({
     scope: 'templates:read',

@@ -43,6 +43,17 @@ export async function loadCurves(api: Api, projectId: string, minute: string): P
   return curves
 }
 
+/** Loads the number of entries since a time into each zone that the page shows, by the ID of the zone. */
+export async function loadEntries(api: Api, projectId: string, from: string): Promise<ReadonlyMap<string, number>> {
+  const { items } = await api.zones.list({ query: { projectId, limit: 100 } })
+  const found = new Map<string, number>()
+  for (const { id } of shownZones(items)) {
+    const { entries } = await api.zones.occupancy({ params: { id }, query: { by: 'minute', from } })
+    found.set(id, entries)
+  }
+  return found
+}
+
 /** Loads the curve of a zone in two halves, because a response has fewer items than a day has minutes. */
 async function loadCurve(api: Api, id: string, minute: string): Promise<ZoneCurve> {
   const at = (halvesBefore: number) => new Date(Date.parse(minute) - halvesBefore * HALF_DAY_MS).toISOString()

@@ -34,10 +34,8 @@ export function ZonePlot({ zone, curve: { minutes, entries, exits } }: { zone: Z
   const x = scaleLinear([start, end], [left, width])
 
   const values = [...minutes.map(({ inside }) => inside), zone.inside]
-  const y = scaleLinear(
-    [Math.min(0, ...values), Math.max(1, zone.capacity ?? 0, ...values) * 1.05],
-    [flowsTop - em, 0.75 * em],
-  )
+  const highest = Math.max(1, zone.capacity ?? 0, ...values)
+  const y = scaleLinear([Math.min(0, ...values), highest * 1.05], [flowsTop - em, 0.75 * em])
   const points = pointsOf(minutes, { end, inside: zone.inside })
   const stepped = line<(typeof points)[number]>(
     ([at]) => x(at),
@@ -58,7 +56,7 @@ export function ZonePlot({ zone, curve: { minutes, entries, exits } }: { zone: Z
     <figure class="plot">
       {!isWall && <PlotLegend hasCapacity={zone.capacity !== null} />}
       <svg ref={ref} class="drawing" role="img" aria-label={`${zone.name}. ${spoken.join(', ')}`} direction="ltr">
-        {ticksOf(y, (flowsTop - 1.75 * em) / (1.5 * em)).map((tick) => (
+        {ticksOf(y, highest, 1.5 * em).map((tick) => (
           <g key={tick} class="tick">
             <line x1={left} x2={width} y1={y(tick)} y2={y(tick)} />
             <text x={left - em / 2} y={y(tick)} dy="0.32em" text-anchor="end">
@@ -151,12 +149,13 @@ function pointsOf(minutes: readonly Minute[], last: { end: number; inside: numbe
 }
 
 /**
- * Returns the whole numbers that label the axis: at most four, and at most `most`. If no such choice exists, labels
- * only 0.
+ * Returns the whole numbers that label the axis: two to four, at least `distance` pixels apart, or 0 and the highest
+ * number. If there is no space for two, labels only 0.
  */
-function ticksOf(y: Scale, most: number): number[] {
-  const choices = [3, 2, 1].map((count) => y.ticks(count).filter(Number.isInteger))
-  return choices.find((ticks) => ticks.length <= Math.min(4, most)) ?? [0]
+function ticksOf(y: Scale, highest: number, distance: number): number[] {
+  const isApart = (tick: number, n: number, ticks: number[]) => n === 0 || y(ticks[n - 1]!) - y(tick) >= distance
+  const choices = [...[3, 2, 1].map((count) => y.ticks(count).filter(Number.isInteger)), [0, highest]]
+  return choices.find((ticks) => [2, 3, 4].includes(ticks.length) && ticks.every(isApart)) ?? [0]
 }
 
 /** Returns full hours in the time zone of the reader, at a distance of at least `minMs`. */

@@ -3,7 +3,7 @@ import { useId } from 'preact/hooks'
 import type { Zone } from '../../core/contract/zones.ts'
 import { type Fullness, fullnessOf } from '../../core/rules/zones/capacity.ts'
 import type { DeskWords } from '../../locales/desk-texts.ts'
-import { minuteOf, PACE_MINUTES, sumOf, zoneSources } from '../live/sources.ts'
+import { minuteOf, PACE_MINUTES, paceBeginningOf, zoneSources } from '../live/sources.ts'
 import { localHourOf, shareOf, shownZones, stretchesOf, type ZoneCurve } from '../live/zone-curves.ts'
 import { type Answers, useAnswers, useDesk } from './desk-context.ts'
 import { Foreign, knownValue, Numbers, Section, Shown, Table } from './parts.tsx'
@@ -44,7 +44,12 @@ export function Zones({ answers, rows }: { answers: ZoneAnswers; rows: number })
 /** A wall screen that shows only zones, so that a control room can read it from a distance. */
 export function ZoneWall({ projectId }: { projectId: string }) {
   const { api, clock } = useDesk()
-  const answers = useAnswers(zoneSources, projectId, () => ({ api, projectId, minute: minuteOf(clock.now()) }))
+  const answers = useAnswers(zoneSources, projectId, () => ({
+    api,
+    projectId,
+    minute: minuteOf(clock.now()),
+    paceFrom: paceBeginningOf(clock.now()),
+  }))
   const { words } = useDesk().language
   return (
     <Shown answer={answers.zones}>
@@ -96,7 +101,7 @@ function ZoneTile({ zone, answers }: { zone: Zone; answers: ZoneAnswers }) {
     value,
   })
   const numbers = [
-    of('perMinute', words.entriesPerMinute, curve && entriesPerMinute(curve)),
+    of('perMinute', words.entriesPerMinute, entriesPerMinute(zone, answers)),
     of(
       'expected',
       words.insideOfExpected,
@@ -211,8 +216,8 @@ function ZoneTable({ zones, total, answers }: { zones: Zone[]; total: number; an
           </span>
         ),
         [words.perMinute]: (zone) => {
-          const curve = curveOf(zone, answers)
-          return curve ? number(entriesPerMinute(curve)) : '–'
+          const pace = entriesPerMinute(zone, answers)
+          return pace === undefined ? '–' : number(pace)
         },
       }}
       rows={zones}
@@ -225,7 +230,8 @@ function curveOf({ id }: Zone, answers: ZoneAnswers): ZoneCurve | undefined {
   return knownValue(answers.curves)?.find(({ zoneId }) => zoneId === id)
 }
 
-/** Returns the mean number of entries per minute over the last full minutes. */
-function entriesPerMinute({ minutes }: ZoneCurve): number {
-  return sumOf(minutes.slice(-PACE_MINUTES), ({ entries }) => entries) / PACE_MINUTES
+/** Returns the mean number of entries per minute over the last minutes, including the current one. */
+function entriesPerMinute({ id }: Zone, answers: ZoneAnswers): number | undefined {
+  const entries = knownValue(answers.zonePaces)?.get(id)
+  return entries === undefined ? undefined : entries / PACE_MINUTES
 }

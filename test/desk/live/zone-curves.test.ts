@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest'
 import type { Zone } from '../../../src/core/contract/zones.ts'
 import type { Api } from '../../../src/desk/live/desk-api.ts'
-import { loadCurves, type Minute, shareOf, shownZones, stretchesOf } from '../../../src/desk/live/zone-curves.ts'
+import {
+  loadCurves,
+  loadEntries,
+  type Minute,
+  shareOf,
+  shownZones,
+  stretchesOf,
+} from '../../../src/desk/live/zone-curves.ts'
 
 const zone = (name: string, inside: number, capacity: number | null) => ({ id: name, name, inside, capacity }) as Zone
 
@@ -25,7 +32,7 @@ function apiWith(entriesAt: Record<string, number[]>) {
   const insideBefore = (id: string, at: number) =>
     entriesAt[id]!.filter((minutes) => END - minutes * 60_000 < at).length
   const occupancy = async ({ params: { id }, query }: Parameters<Api['zones']['occupancy']>[0]) => {
-    const [from, to] = [Date.parse(query!.from!), Date.parse(query!.to!)]
+    const [from, to] = [Date.parse(query!.from!), query!.to === undefined ? END : Date.parse(query!.to)]
     reads.push(id)
     const items: Minute[] = []
     for (let at = from; at < to; at += 60_000) {
@@ -58,6 +65,15 @@ test('a curve without movements in the last hours shows four hours', async () =>
   const { api } = apiWith({ A: [10] })
   const [curve] = await loadCurves(api, 'p', new Date(END).toISOString())
   expect([curve!.minutes.length, curve!.minutes.at(-1)!.at]).toEqual([240, '2027-05-31T19:59:00.000Z'])
+})
+
+test('counts the entries since a time, including the current minute', async () => {
+  const { api } = apiWith({ A: [10, 3, 0.5], B: [900] })
+  const since = new Date(END - 300_000).toISOString()
+  expect([...(await loadEntries(api, 'p', since))]).toEqual([
+    ['A', 2],
+    ['B', 0],
+  ])
 })
 
 test('combines minutes with the sums of entries and exits, and the number at the end', () => {
