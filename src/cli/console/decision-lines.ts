@@ -123,8 +123,7 @@ function textsOf(decision: Outcome, room: Room, now: Date): TextLine[] {
     return [...top, ...(door.length > 0 ? known : [about, ...message])].slice(0, room.height)
   }
   const spread = air > 1 ? [head[0]!, { text: '' }, ...head.slice(1), { text: '' }] : head
-  const gap = Array.from({ length: room.height - spread.length - message.length - 1 }, () => ({ text: '' }))
-  return [...spread, ...message, ...gap, foot]
+  return [...spread, ...message, foot]
 }
 
 /**
