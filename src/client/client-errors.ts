@@ -5,8 +5,8 @@ export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number
   /**
-   * The errorCode of the body, or the code of the status if the body has none. INTERNAL_ERROR if the body is not an
-   * error of this API. A newer server can return codes that this type does not list.
+   * The errorCode of the body or, for the endpoint whose errors have no code, the code for the status. INTERNAL_ERROR
+   * if the body is not an error of this API. A newer server can return codes that this type does not list.
    */
   readonly errorCode: ErrorCode | (string & Record<never, never>)
   /** The same as `errorCode`. */

@@ -21,8 +21,8 @@ export interface ClientOptions {
    */
   attempts?: number
   /**
-   * The seconds without a response after which a try ends with a TimeoutError; 30 by default. The timeout applies to
-   * connecting, to the start of the response, and between two chunks of a body, so that large bodies can take longer.
+   * The seconds without a response after which a try ends with a TimeoutError; 30 by default. The timeout applies
+   * separately to connecting, the start of the response, and each chunk, so that large bodies can take longer.
    */
   timeoutSeconds?: number
   /** Called before each wait for another try. */
@@ -117,7 +117,7 @@ async function send(route: Endpoint, call: AnyCall, options: SendOptions): Promi
 /** The minimum timeout of an event stream. The server sends at least two heartbeats within this time. */
 const MIN_STREAM_TIMEOUT_SECONDS = 35
 
-/** The wait between two connections, in milliseconds. */
+/** The wait between two connections of an event stream, in milliseconds. */
 const RECONNECT_MS = 500
 
 async function* follow(route: Endpoint, call: AnyCall, options: SendOptions & FollowOptions): AsyncGenerator<unknown> {

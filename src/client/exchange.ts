@@ -161,8 +161,8 @@ export interface Rejection {
 }
 
 /**
- * Creates the error of a rejection, with the code and details of the server. The code is `INTERNAL_ERROR` if the server
- * sent none.
+ * Creates the error of a rejection, with the code and details of the server. If the server sent no code, it is the code
+ * for the status if `isCodeOptional` is set, else `INTERNAL_ERROR`.
  */
 export function apiError({ method, path, status, headers, isCodeOptional }: Rejection, bytes: Buffer): ApiError {
   const retryAfter = Number(headers['retry-after'] ?? Number.NaN)
@@ -179,7 +179,7 @@ export function apiError({ method, path, status, headers, isCodeOptional }: Reje
   })
 }
 
-/** The codes of statuses for responses without a code. */
+/** The error code of each HTTP status, for responses without a code. */
 const codeByStatus: Record<number, ErrorCode> = {
   400: 'VALIDATION_ERROR',
   401: 'TOKEN_INVALID',

@@ -15,7 +15,7 @@ const verbs = {
   broadcast: ['create', 'cancel'],
   webhook: ['create', 'update', 'delete', 'enable', 'disable', 'test', 'rotate-secret'],
   delivery: ['redeliver'],
-  // The audit log has no entries of `scan.record`. Reads derive them from the ledger, which has the token of each scan.
+  // The audit log does not store `scan.record`. Reads derive these entries from the scan ledger, which has each token.
   scan: ['record', 'reverse'],
   token: ['create', 'rotate', 'revoke'],
   member: ['add', 'remove'],
@@ -51,7 +51,7 @@ export function targetKind(action: AuditAction): string {
   return action.slice(0, action.indexOf('.'))
 }
 
-/** Returns the actions that a filter matches: a single action, or all actions on a kind of target. */
+/** Returns the actions that a filter matches: for `pass.void`, this action; for `pass`, all actions on passes. */
 export function actionsNamed(name: string): AuditAction[] {
   return auditActions.filter((action) => action === name || targetKind(action) === name)
 }

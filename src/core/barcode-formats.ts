@@ -10,21 +10,21 @@ interface FormatFacts {
   /** The name for screen readers. */
   spoken: string
   isLinear: boolean
-  /** The number of light modules required around a code, or at the sides of a linear code. */
+  /** The number of light modules required around a matrix code, or on both sides of a linear code. */
   quietZone: number
-  /** Whether a design must set a message, because the default, `pass.scanCode`, has letters. */
+  /** Whether a design must set a message, because the format does not support the default, `pass.scanCode`. */
   needsMessage: boolean
-  /** The format in which wallets without support for this format, such as those of iOS 26, show the same message. */
+  /** The format that shows the message in wallets that do not support this format, such as Wallet on iOS 26. */
   fallback?: 'qr'
-  /** The characters that the format does not support, and a phrase with the supported characters. */
+  /** The characters that the format does not support, and a phrase that lists the supported ones. */
   foreign?: { of: RegExp; supports: string }
   /** The capacities of the largest symbol. The first entry whose pattern matches the whole message applies. */
   capacities: readonly Capacity[]
   /** Returns why the format does not support a message, as a phrase to follow "It", such as "has 12 digits, and …". */
   findProblem?: (message: string) => string | undefined
-  /** A check that only Google Wallet applies to a message, and a phrase that describes the messages that pass it. */
+  /** An additional check by Google Wallet, and a phrase that describes the messages that Google accepts. */
   googleNeeds?: { fits: (message: string) => boolean; what: string }
-  /** Returns the messages of barcodes that some scanners send as this payload. They can include the payload itself. */
+  /** Returns the messages that scanners can change to this payload. They can include the payload itself. */
   messagesOf?: (payload: string) => string[]
   /** Returns the text to draw for a message. Without this function, the text is the message. */
   toDrawn?: (message: string) => string
@@ -155,8 +155,8 @@ const formats = {
     fallback: 'qr',
     foreign: { of: /[^0-9A-Z $%+./-]/u, supports: 'digits, capital letters, spaces, and - . $ / + % only' },
     capacities: [{ of: ANY, what: 'characters', max: 88 }],
-    // Undo changes of scanners that act as keyboards: they can add the start and stop sign, and send capitals as small
-    // letters. Code 39 has no small letters.
+    // Scanners that act as keyboards can add the start and stop sign, and send capitals as small letters. Undo both,
+    // because Code 39 has no small letters.
     messagesOf: (payload) => [payload.replace(/^\*(.+)\*$/, '$1').toUpperCase()],
     sample: 'SAMPLE-1',
   },
@@ -179,7 +179,7 @@ const formats = {
         ? undefined
         : 'has letters that are not its start and stop letter',
     messagesOf: codabarMessagesOf,
-    // Put a message without start and stop letters between two A, because every symbol has these letters.
+    // Every symbol has start and stop letters. If the message lacks them, add an A on both sides.
     toDrawn: (message) => (/^[A-D]/.test(message) ? message : `A${message}A`),
     sample: '123456',
   },
@@ -230,13 +230,13 @@ export function foreignCharacter(format: BarcodeFormat, message: string): string
 
 /**
  * Returns why no phone can draw the message in the format, as a phrase to follow "It". Returns `undefined` if a phone
- * can draw it, and for an empty message, because such a pass has no barcode.
+ * can draw the message, or if it is empty, because the pass then has no barcode.
  */
 export function findUndrawable(format: BarcodeFormat, message: string): string | undefined {
   return message === '' ? undefined : (findUnfitting(format, message) ?? barcodeFormats[format].findProblem?.(message))
 }
 
-/** Returns why a message in the format cannot contain the text, as a phrase to follow "It"; `undefined` if it can. */
+/** Returns why no message in the format can contain the text, as a phrase to follow "It"; `undefined` if one can. */
 export function findUnfitting(format: BarcodeFormat, text: string): string | undefined {
   const { foreign, capacities }: FormatFacts = barcodeFormats[format]
   const character = foreignCharacter(format, text)
@@ -247,8 +247,8 @@ export function findUnfitting(format: BarcodeFormat, text: string): string | und
 }
 
 /**
- * Returns the format in which Google Wallet shows a message: the given one, or its fallback if the message does not
- * fit.
+ * Returns the format in which Google Wallet shows a message: the given format or, if Google does not accept the message
+ * in it, its fallback.
  */
 export function googleFormatOf(format: BarcodeFormat, message: string): BarcodeFormat {
   const { fallback, googleNeeds }: FormatFacts = barcodeFormats[format]
@@ -256,8 +256,8 @@ export function googleFormatOf(format: BarcodeFormat, message: string): BarcodeF
 }
 
 /**
- * Returns the options of bwip-js that draw a message. They include the quiet zone of a linear code, because scanners do
- * not find an ITF or Codabar code without it.
+ * Returns the options with which bwip-js draws a message. They include the quiet zone of a linear code, because
+ * scanners do not find an ITF or Codabar code without it.
  */
 export function drawnAs(format: BarcodeFormat, message: string): { bcid: string; text: string; paddingwidth?: number } {
   const { bwip, toDrawn, isLinear, quietZone }: FormatFacts = barcodeFormats[format]
@@ -270,7 +270,7 @@ export interface BarcodeReading {
   message: string
 }
 
-/** Returns the barcodes that scanners can read as the payload, except those whose message is the payload. */
+/** Returns the barcodes that scanners can read as the payload, although their message differs from it. */
 export function otherReadings(payload: string): BarcodeReading[] {
   return barcodeFormatNames.flatMap((format) => {
     const { messagesOf }: FormatFacts = barcodeFormats[format]
@@ -292,7 +292,7 @@ function findGtinProblem(message: string): string | undefined {
   return message.endsWith(expected) ? undefined : `ends with ${message.at(-1)}, and its check digit is ${expected}`
 }
 
-/** Returns the check digit of a GS1 number. The last digit is ignored, because it is the check digit. */
+/** Computes the check digit of a GS1 number from all digits but the last one, which is the given check digit. */
 function checkDigitOf(digits: string): string {
   const weighted = [...digits.slice(0, -1)].reverse().map((digit, place) => Number(digit) * (place % 2 === 0 ? 3 : 1))
   return String((10 - (weighted.reduce((sum, value) => sum + value, 0) % 10)) % 10)
@@ -300,7 +300,7 @@ function checkDigitOf(digits: string): string {
 
 const CODABAR_LETTERS = ['A', 'B', 'C', 'D']
 
-/** Returns the messages of a payload whose start and stop letters a scanner can have omitted or sent in lower case. */
+/** Returns the possible messages of a payload. Scanners can omit start and stop letters or send them in lower case. */
 function codabarMessagesOf(payload: string): string[] {
   const [, start, inside, stop] = /^([A-D]?)([0-9$+./:-]+)([A-D]?)$/i.exec(payload) ?? []
   if (inside === undefined) return []

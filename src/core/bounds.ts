@@ -19,15 +19,15 @@ export function isPayload(text: string): boolean {
 }
 
 /**
- * The maximum number of decisions in an upload that takes precedence: longer uploads wait for it. It is enough for the
- * last decisions of a door that reconnects between two scans.
+ * Uploads with at most this number of decisions take precedence over longer ones. The number is enough for the last
+ * decisions of a door that reconnects between two scans.
  */
 export const MAX_LOCKED_REPORTS = 10
 
-/** The range of times, in milliseconds, whose year in UTC has four digits, as ISO 8601 parsers require. */
+/** The first time, in milliseconds, whose year in UTC has four digits, as ISO 8601 parsers require. */
 export const EARLIEST_MOMENT = Date.parse('0000-01-01T00:00:00Z')
-/** The end of this range, exclusive. */
+/** The first time, in milliseconds, after the year 9999 in UTC. */
 export const LATEST_MOMENT = Date.UTC(10_000, 0)
 
-/** The maximum of a balance, and of its change, in either direction. */
+/** The maximum absolute value of a balance, and of a change of a balance. */
 export const MAX_AMOUNT = 1_000_000_000_000

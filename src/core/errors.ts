@@ -100,7 +100,7 @@ export const errorTable = {
   JOB_FAILED: [500, 'Reserved.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>
 
-/** An error code. Clients can rely on the set of codes. */
+/** An error code of the API. The codes are stable, so clients can depend on them. */
 export type ErrorCode = keyof typeof errorTable
 
 /** A problem of a request: the path of the value, and how to fix the value. */
@@ -113,7 +113,7 @@ export interface ApiErrorOptions {
   /** The problem and how to fix it. Default: the meaning of the code. */
   message?: string
   details?: Record<string, unknown>
-  /** Only for INVALID_INPUT, which is used for 400, 413, and 415. */
+  /** The HTTP status. Only for INVALID_INPUT, which is used with 400, 413, and 415. */
   status?: number
   headers?: Record<string, string>
   /** Properties for the log that are not sent to the caller. */
@@ -189,7 +189,7 @@ export function issueDetails(issues: readonly Issue[], max = MAX_ISSUES): { issu
 
 export type Parsed<T> = { value: T } | { issues: Issue[] }
 
-/** Parses a value. Returns all issues at once, each with the expected form. Each unknown key is a separate issue. */
+/** Parses a value. Returns it, or all its issues, each with the expected form. Each unknown key is a separate issue. */
 export function parseAs<T extends z.ZodType>(schema: T, value: unknown, unknownKey = 'property'): Parsed<z.output<T>> {
   const result = schema.safeParse(value, { error: describeIssue })
   return result.success ? { value: result.data } : { issues: listIssues(toIssues(result.error, unknownKey)) }
@@ -255,8 +255,8 @@ interface RescheduleOptions {
 
 /**
  * A failed run of a job that can succeed later without intervention. The job is retried after 2, 4, 8 … seconds (at
- * most 5 minutes), and 20 times in total (core/rules/sending/retries.ts). A run that throws another error always counts
- * as an attempt.
+ * most 5 minutes), and discarded after 20 attempts (core/rules/sending/retries.ts). A run that throws another error
+ * always counts as an attempt.
  */
 export class RescheduleError extends Error {
   override readonly name = 'RescheduleError'

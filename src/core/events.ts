@@ -3,7 +3,7 @@ import { newId } from './ids.ts'
 
 type SubscribableEvent = Exclude<EventType, 'webhook.test'>
 
-/** Example events of a pass that does not exist, for developers of receivers. */
+/** Example events of a fictitious pass, for developers of webhook receivers. */
 const examples: { [T in SubscribableEvent]: (at: Date) => EventData[T] } = {
   'pass.issued': (at) => ({
     ...identifiers(at),

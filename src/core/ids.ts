@@ -51,8 +51,8 @@ const pool = Buffer.alloc(8_192)
 let used = pool.length
 
 /**
- * Returns random bytes for IDs, codes, and secrets from `node:crypto`, which are read in large blocks. The returned
- * bytes are wiped from the block, so that they cannot be read again.
+ * Returns random bytes of `node:crypto` for IDs, codes, and secrets. Reads them in large blocks, and wipes the returned
+ * bytes from their block, so that they cannot be read again.
  * @param size at most 8,192
  */
 export function takeRandom(size: number): Buffer {
@@ -67,8 +67,8 @@ export function takeRandom(size: number): Buffer {
 }
 
 /**
- * The length of `deviceDigest`, which is enough to distinguish the devices of a pass. The API does not show whole
- * device IDs, because anyone who knows the ID of a phone can list its passes.
+ * The length of a `deviceDigest`: enough to distinguish the devices of a pass. The API does not show whole device IDs,
+ * because anyone who knows the ID of a phone can list its passes.
  */
 const DIGEST_CHARACTERS = 12
 

@@ -40,7 +40,7 @@ export const LARGE_BODY_BYTES = 8 * 1024 * 1024
 /** An endpoint, declared once for the server, the client, /openapi.json, and the tests. */
 export interface Route {
   method: Method
-  /** Parameters are in braces: /v1/passes/{id}. */
+  /** The path, with parameters in braces: /v1/passes/{id}. */
   path: `/${string}`
   /** The required scope, or `null` if any valid token is accepted. */
   scope: Scope | null
@@ -67,22 +67,22 @@ export interface Route {
   /** The limit of the body, in bytes; 1 MiB by default. */
   maxBodyBytes?: number
   rawBody?: RawBody
-  /** Whether the endpoint reads many rows although it is not a list, so that it is scheduled like a list. */
+  /** Whether to schedule the endpoint like a list, because it reads many rows. */
   readsMuch?: true
   /**
    * Whether the endpoint reads and renders a definition. A workspace runs few such requests concurrently, and further
    * ones wait.
    */
   rendersDefinition?: true
-  /** Whether responses are large. They are compressed with gzip for clients that accept it. */
+  /** Whether responses are large, and therefore compressed with gzip if the client accepts it. */
   compressed?: true
   /** The types of files that the endpoint can return instead of JSON. */
   files?: readonly string[]
-  /** Whether a success is a stream of server-sent events, each with the response schema. */
+  /** Whether a success is a stream of server-sent events. The response schema describes each event. */
   eventStream?: true
   /** The schema of each success response by status, or `null` without content. */
   responses: { readonly [status: number]: z.ZodType | null }
-  /** Whether error bodies have no errorCode, as when recording scans. */
+  /** Whether error bodies lack `errorCode`, as for the endpoint that records scans. */
   errorsWithoutCode?: true
   /** The codes that the endpoint can return in addition to the common codes. */
   errors?: readonly ErrorCode[]
@@ -103,7 +103,7 @@ export interface RouteInput<R extends Route> {
   body: R extends { rawBody: RawBody } ? Uint8Array : OutputOf<R['body']>
 }
 
-/** The events that a stream sends at once. Empty for a keep-alive. */
+/** The events that a stream sends together. Empty for a keep-alive. */
 export type StreamedEvents = readonly {
   id: string
   /** JSON on one line, or `undefined` to send only the ID, from which the client can resume. */

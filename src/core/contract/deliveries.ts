@@ -57,7 +57,7 @@ export type Attempt = z.output<typeof Attempt>
 /** A delivery with its attempts and its body. */
 export const DeliveryDetail = z.strictObject({
   ...Delivery.shape,
-  /** Oldest first. */
+  /** The attempts, oldest first. */
   attempts: z.array(Attempt),
   payload: Envelope,
 })

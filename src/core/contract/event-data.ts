@@ -18,7 +18,7 @@ const changedFields = [
   'manual_requeue',
 ] as const
 
-/** A top-level field that an update changed. Receivers ignore unknown entries, so the description allows any text. */
+/** A top-level field that an update changed. Receivers ignore unknown entries, so /openapi.json allows any text. */
 const ChangedField = z.enum(changedFields).meta({ describedAs: { type: 'string', examples: changedFields } })
 /** The name of a changed field. */
 export type ChangedField = z.output<typeof ChangedField>

@@ -13,8 +13,8 @@ const JoinSlug = z
   .describe('The last part of the address of the page. Unique on the server.')
 
 /**
- * The maximum length of the source of a visit, in UTF-16 code units. The visits of a source have a counter, whose name
- * contains the source and has a maximum length in UTF-8 bytes.
+ * The maximum length of the source of a visit, in UTF-16 code units. The name of a source's visit counter contains the
+ * source, and has its own limit in UTF-8 bytes.
  */
 export const MAX_SOURCE = 64
 

@@ -10,8 +10,8 @@ export const DeliveryState = z.enum(['PENDING', 'SENT', 'FAILED', 'SKIPPED'])
 export type DeliveryState = z.output<typeof DeliveryState>
 
 /**
- * The status: SCHEDULED before sendAt, and PENDING during delivery. After that, PARTIAL if one platform accepted the
- * notification and another failed, and SKIPPED if the pass was in no wallet of a targeted platform.
+ * A notification is SCHEDULED before sendAt, and PENDING during delivery. After that, it is PARTIAL if one platform
+ * accepted it and another failed, and SKIPPED if the pass was in no wallet of a targeted platform.
  */
 export const NotificationStatus = z.enum(['SCHEDULED', 'PENDING', 'SENT', 'PARTIAL', 'FAILED', 'SKIPPED'])
 export type NotificationStatus = z.output<typeof NotificationStatus>

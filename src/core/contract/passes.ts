@@ -39,7 +39,7 @@ export const PassPreview = z.strictObject({
 })
 export type PassPreview = z.output<typeof PassPreview>
 
-/** A JSON object, kept as received. It does not use zod's own record, which would drop a key named __proto__. */
+/** A JSON object, kept as received. Not a record of zod, which would drop a key named __proto__. */
 const Variables = z
   .custom<Record<string, unknown>>(
     (value) => value !== null && typeof value === 'object' && !Array.isArray(value),
@@ -49,7 +49,7 @@ const Variables = z
 
 const HostedLink = z.url().nullable()
 
-/** The visit to a join page in which a visitor created the pass. */
+/** The visit to a join page during which a visitor created the pass. */
 export const PassJoin = z.strictObject({
   slug: z.string().describe('The slug of the page when it created the pass.'),
   source: z.string().nullable().describe('The source of the visit, which is ?source= in the address of the page.'),

@@ -29,7 +29,7 @@ const figures = {
 export const ScanStats = z.strictObject(figures)
 export type ScanStats = z.output<typeof ScanStats>
 
-/** Figures of each project. `null` is for scans without a project. */
+/** Figures of each project. Scans without a project are counted under `null`. */
 export const ScanStatsByProject = z.strictObject({
   items: z.array(z.strictObject({ projectId: Uuid.nullable(), ...figures })),
 })

@@ -4,7 +4,7 @@ import { Count, ErrorCode, PositiveInt, pageOf, route, UtcTimestamp } from './sc
 import { pageQuery } from './schemas/list-parameters.ts'
 import { PassFilter } from './schemas/pass-filter.ts'
 
-/** PENDING until every pass is processed, then DONE. CANCELLED if the upgrade was stopped before that. */
+/** The status of an upgrade: PENDING until every pass is processed, then DONE; CANCELLED if it was stopped before. */
 export const UpgradeStatus = z.enum(['PENDING', 'DONE', 'CANCELLED'])
 export type UpgradeStatus = z.output<typeof UpgradeStatus>
 

@@ -17,7 +17,7 @@ export type PlatformRejection = z.output<typeof PlatformRejection>
 
 const State = z.enum(['current', 'stale'])
 
-/** The version of a pass in each wallet. The version increases with each change that wallets show. */
+/** The wallet version of a pass, which increases with each visible change, and the version in each wallet. */
 export const PassWallets = z.strictObject({
   passId: Uuid,
   walletVersion: PositiveInt,
@@ -38,7 +38,7 @@ export const PassWallets = z.strictObject({
       sentAt: UtcTimestamp,
       sentVersion: Count,
       installedAt: UtcTimestamp.nullable(),
-      /** The first activation by the holder, for example of a transit ticket. */
+      /** The time of the first activation by the holder, for example of a transit ticket. */
       activatedAt: UtcTimestamp.nullable(),
       state: State,
       lastError: z.string().nullable(),

@@ -39,7 +39,7 @@ export function openApiDocument() {
   return {
     openapi: '3.1.0',
     info,
-    // The URL is relative to this document, so that it is right behind a proxy with any path.
+    // The URL is relative to this document, so that it is also correct behind a proxy with any path.
     servers: [{ url: '.', description: 'This server' }],
     tags: Object.values(tags),
     security: [{ bearer: [] }, { apiKey: [] }],
@@ -67,7 +67,7 @@ export function openApiDocument() {
   }
 }
 
-/** Call it after all routes are described, because describing a route adds the schemas that the route refers to. */
+/** Call it after all routes are described, because the description of a route adds the schemas that it uses. */
 function schemas() {
   for (const schema of Object.values(requestEntities)) toSchema(schema, 'input')
   return Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1)))

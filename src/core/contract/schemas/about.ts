@@ -7,7 +7,7 @@ import { type InOneLanguage, translatable } from './language-tags.ts'
 const said = text(1, 1000).optional()
 const called = translatable(text(1, 1000)).optional()
 
-/** ISO 8601 with Z or an offset, such as 2027-05-31T19:30:00+01:00. */
+/** A time: ISO 8601 with Z or an offset, such as 2027-05-31T19:30:00+01:00. */
 const moment = text(1, 255).optional()
 
 /** The maximum distance of a coordinate from 0, in degrees. */
@@ -36,7 +36,7 @@ export const Stop = z.strictObject({
   name: called,
   city: called,
   terminal: said,
-  /** The IANA time zone of the place, in which the times of the trip at this place are shown. */
+  /** The IANA time zone of the place. Passes show the trip's times at this place in this zone. */
   timeZone: said,
   ...position,
 })

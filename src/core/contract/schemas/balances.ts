@@ -23,15 +23,15 @@ export const BalanceDelta = Amount.refine((delta) => delta !== 0, 'Must not be 0
 export const BalanceDefinition = z.strictObject({
   label: translatable(text(1, 255)),
   kind: BalanceKind,
-  /** Required for the kind currency: an ISO 4217 code. */
+  /** An ISO 4217 code. Required for the kind `currency`. */
   currency: z
     .string()
     .regex(/^[A-Z]{3}$/, 'Must be a currency of ISO 4217, such as EUR')
     .optional(),
-  /** The value of a pass without entries. */
+  /** The value for a pass without entries of this balance. */
   start: Amount.default(0),
   min: Amount.default(0),
-  /** If omitted, 1,000,000,000,000. */
+  /** The maximum value; 1,000,000,000,000 if omitted. */
   max: Amount.optional(),
   /** The amount that an offline door can debit from a pass, in total until the door uploads its scans. */
   offlineAllowance: z.int().min(0).max(MAX_AMOUNT).default(0),

@@ -47,7 +47,7 @@ export const FieldDefinition = z.strictObject({
   value: translatable(text(0, 10_000)),
   /** The type of the value, by which wallets format the value. Default: text. 15 as percent is 15 %. */
   as: ValueKind.optional(),
-  /** The currency of an amount: an ISO 4217 code, or the placeholder of a variable. */
+  /** The currency of an amount: an ISO 4217 code, or a variable's placeholder. */
   currency: text(1, 255).optional(),
   /** The style of a date or time. Default: short. */
   style: z.enum(['short', 'medium', 'long']).optional(),
@@ -74,11 +74,11 @@ const ImageSource = z.union([Uuid, z.string().regex(/^\{\{[^{}]{1,128}\}\}$/)], 
 
 const MAX_STATES = 100
 
-/** Returns the schema of a value that depends on the state of a pass: the text of `by` with its placeholders filled. */
+/** Returns the schema of a value that depends on the state of a pass. The state is the filled text of `by`. */
 const choiceOf = <Value extends z.ZodType>(value: Value) =>
   z.strictObject({
     by: text(1, 255),
-    /** The values by state, which can be the empty text. */
+    /** The values by state. A state can be the empty text. */
     map: withoutProto(z.record(text(0, 255), value)).refine(
       (map) => Object.keys(map).length <= MAX_STATES,
       `Must have at most ${MAX_STATES} states`,
@@ -189,7 +189,7 @@ export const Design = z.strictObject({
 })
 export type Design = z.output<typeof Design>
 
-/** The keys of pass.json that the service sets. An override is rejected, because it would break the pass. */
+/** The keys of pass.json that only the service sets. Overriding one is rejected, because it would break the pass. */
 const appleReserved = [
   'formatVersion',
   'passTypeIdentifier',
@@ -259,7 +259,7 @@ export type DoorInstructions = z.output<typeof DoorInstructions>
 
 /** The content that a phone sends to NFC readers, over VAS or Smart Tap. */
 export const Nfc = z.strictObject({
-  /** At most 64 bytes of ASCII. It can contain placeholders. */
+  /** The message: at most 64 bytes of ASCII. It can contain placeholders. */
   message: text(1, 255),
   /** The public key of the readers, which iPhones require: P-256, as an X.509 SubjectPublicKeyInfo in base64. */
   publicKey: text(1, 255),
@@ -271,10 +271,10 @@ export type Nfc = z.output<typeof Nfc>
 /** The content of a template version: its variables, its design, and the rules for its passes. */
 export const Definition = z.strictObject({
   variables: z.array(VariableDefinition).max(200).default([]),
-  /** If omitted, texts are in one language, which counts as English. */
+  /** The languages of the texts. If omitted, texts are in one language, which counts as English. */
   languages: Languages.optional(),
   design: Design,
-  /** The zone of dates without a time: relevantDate is the start of the day, and expiresAt its end. Default: UTC. */
+  /** The zone of dates without a time: relevantDate means the start of the day, and expiresAt its end. Default: UTC. */
   timeZone: Timezone.optional(),
   nfc: Nfc.optional(),
   apple: AppleOverrides.optional(),

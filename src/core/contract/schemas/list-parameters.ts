@@ -154,8 +154,8 @@ export function checkWindow(names: WindowNames, query: Record<string, unknown>, 
 }
 
 /**
- * Returns the query with the bounds of its window as one property, regardless of the names of the bounds in the query.
- * If a bound is repeated, the widest window applies.
+ * Returns the query with the bounds of its window as one property, whichever names the query uses for the bounds. If a
+ * bound is repeated, the widest window applies.
  */
 export function foldWindow<Q extends object, const N extends WindowNames, const W extends string>(
   query: Q,

@@ -25,7 +25,7 @@ export const PassFilter = z
     if ('value' in parsed) return
     for (const { path, message } of parsed.issues) {
       const [name, ...place] = path as [Name, ...(string | number)[]]
-      // For a single value, leave out the index from the path, as GET /v1/passes does.
+      // For a single value, omit the index from the path, as GET /v1/passes does.
       context.addIssue({ code: 'custom', path: [name, ...(Array.isArray(filter[name]) ? place : [])], message })
     }
   })

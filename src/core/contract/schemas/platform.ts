@@ -30,7 +30,7 @@ export const CAPPED_PLATFORM = 'google' as const satisfies Platform
  */
 export const REQUESTS_PER_SECOND = 18
 
-/** Returns the time, in seconds, in which one identity sends this number of requests if no others wait. */
+/** Returns the seconds that one identity needs to send this number of requests if no other requests wait. */
 export function secondsAtPace(requests: number): number {
   return Math.ceil(requests / REQUESTS_PER_SECOND)
 }
@@ -38,7 +38,7 @@ export function secondsAtPace(requests: number): number {
 /** The kind of phone that has a wallet. */
 export type Phone = 'iphone' | 'android'
 
-/** The names of a platform on pages and in commands. */
+/** The names of a platform, its kind of phone, and its error code for signing. */
 interface PlatformFacts {
   company: string
   wallet: string
@@ -51,7 +51,7 @@ interface PlatformFacts {
   signingError: ErrorCode
 }
 
-/** The names of each platform. */
+/** The facts of each platform. */
 export const platformFacts: Record<Platform, PlatformFacts> = {
   apple: {
     company: 'Apple',

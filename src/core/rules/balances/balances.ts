@@ -3,7 +3,7 @@ import type { BalanceDefinition } from '../../contract/schemas/balances.ts'
 import type { Definition } from '../../contract/schemas/definition.ts'
 import { currencyDigits } from '../../formats.ts'
 
-/** The entries of a balance: their sum and number, and the time of the last one in milliseconds since 1970. */
+/** The sum and number of a balance's entries, and the time of the last entry in milliseconds since 1970. */
 export interface BalanceSum {
   sum: number
   count: number
@@ -18,7 +18,7 @@ export type WithBalances = Pick<Definition, 'balances' | 'balanceRules'>
 
 type Bounded = Pick<BalanceDefinition, 'min' | 'max'>
 
-/** Returns the value of a balance, which always is its start plus the sum of its entries. */
+/** Returns the value of a balance, which is always its start plus the sum of its entries. */
 export function balanceValue(
   { start }: Pick<BalanceDefinition, 'start'>,
   name: string,
@@ -42,14 +42,14 @@ export function maxOf({ max = MAX_AMOUNT }: Bounded): number {
 }
 
 /**
- * Whether a change keeps the balance within its bounds. If the value is outside, because a later version has other
- * bounds, a change toward the bounds is accepted.
+ * Whether a change keeps the balance within its bounds. If the value is already outside, because a later version has
+ * other bounds, a change toward the bounds is accepted.
  */
 export function isCovered(balance: Bounded, value: number, delta: number): boolean {
   return delta === coveredPart(balance, value, delta)
 }
 
-/** Returns the part of a change that keeps the balance within its bounds; 0 if there is none. */
+/** Returns the largest part of a change that does not move the balance out of its bounds; 0 if no part is possible. */
 export function coveredPart(balance: Bounded, value: number, delta: number): number {
   return delta < 0
     ? Math.min(0, Math.max(delta, balance.min - value))

@@ -113,7 +113,7 @@ export function isSealedUnder(sealed: string, serverKey: Uint8Array): boolean {
   return sealed.startsWith(`${fingerprint(serverKey)}:`)
 }
 
-/** Returns the result of work that opens secrets. If no key opens one, calls `onLost` and returns `undefined`. */
+/** Returns the result of `work`. If no key opens a secret that `work` needs, calls `onLost` and returns `undefined`. */
 export function unlessLost<T>(work: () => T, onLost: (error: SealError) => void): T | undefined {
   try {
     return work()

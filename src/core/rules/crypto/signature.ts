@@ -87,7 +87,7 @@ function malformed(problem: string): Rejection {
   return { ok: false, reason: 'malformed_header', message: `The signature header ${problem}.`, hint }
 }
 
-/** Compares with every v1, so that the time does not depend on which one matches. */
+/** Whether any v1 signs the body. Compares all of them, so that the run time does not show which one matches. */
 function isSignedBy({ t, tags }: Signature, rawBody: string | Uint8Array, secret: string): boolean {
   const expected = hmacOf(t, rawBody, secret).digest()
   return tags.filter((tag) => timingSafeEqual(tag, expected)).length > 0
@@ -118,7 +118,7 @@ function withoutNewlines(text: string): string {
   return text.slice(0, end)
 }
 
-/** Common changes of a body on its way to the receiver's check, with a function that undoes each change. */
+/** Common changes of a body before a receiver checks it, each with a function that undoes the change. */
 const changes: readonly { what: string; undo: (body: Buffer) => string | Uint8Array | undefined }[] = [
   { what: 'a newline was added at its end', undo: (body) => withoutNewlines(body.toString()) },
   { what: 'a byte order mark was added at its start', undo: (body) => body.toString().replace(/^\uFEFF/, '') },
@@ -137,7 +137,7 @@ function explainMismatch(signature: Signature, body: Buffer, secret: string): Re
     const hint = 'The key is the whole secret, including whsec_, without anything around it.'
     return { ok: false, reason: 'wrong_secret', message: 'The secret is not written as it was issued.', hint }
   }
-  // Deliveries are compact JSON, so any other format is a changed body, regardless of the secret.
+  // Deliveries are compact JSON, so a body in any other format was changed, regardless of the secret.
   if (isSmall && JSON.stringify(parseJson(body.toString())) !== body.toString()) {
     return bodyChanged('The body was changed after it was signed: it is not compact JSON.')
   }

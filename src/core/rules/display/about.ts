@@ -179,8 +179,8 @@ export function mergeUnder(
 }
 
 /**
- * The semantic tags that the boarding passes of iOS 26 require, with the facts of a trip that set them. Wallet shows
- * the classic style if one is missing (decisions/0031).
+ * The semantic tags that the boarding passes of iOS 26 require, each with the path of the trip fact that sets it. If a
+ * tag is missing, Wallet shows the classic style (decisions/0031).
  */
 export const semanticBoardingTags = {
   airlineCode: ['carrier', 'code'],
@@ -205,8 +205,8 @@ export function missingSemanticTags({ semantics }: Record<string, unknown>): (ke
 }
 
 /**
- * Returns the Apple keys of a card. Apple's `flightNumber` is a number, so any other flight number is omitted. A
- * boarding pass by air with all required tags prefers the semantic style.
+ * Returns the Apple keys of a card. Apple's `flightNumber` is a number, so a trip's number is omitted unless it has one
+ * to four digits. A boarding pass by air with all required tags prefers the semantic style.
  */
 export function appleKeys(about: About, overrides: Record<string, unknown>): Record<string, unknown> {
   const keys = withFacts(about, overrides)

@@ -28,7 +28,7 @@ export const primarySizes: Record<PassType, number> = {
   boardingPass: 36,
 }
 
-/** The scales to which large values shrink to fit. Text that is still too long is cut. */
+/** The scales that are tried until large values fit. Text that is too long at the last one is cut. */
 export const scales = [1, 0.9, 0.8, 0.7, 0.6, 0.5] as const
 
 type FrontGroup = Exclude<FieldGroup, 'back'>
@@ -42,7 +42,7 @@ export interface FrontField extends CardField {
   room: number
 }
 
-/** A row of the front, from the leading edge. */
+/** A row of the front. Its fields begin at the leading edge. */
 export interface FrontRow {
   name: FrontGroup
   fields: FrontField[]

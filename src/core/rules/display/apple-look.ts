@@ -25,7 +25,7 @@ interface Phone {
   /** The classic style of the pass. */
   passType: PassType
   locale: ValueLocale
-  /** The major version. Default: the newest. */
+  /** The major version of iOS. Default: the newest. */
   ios?: number
 }
 
@@ -38,7 +38,7 @@ export function readAppleLook(passJson: Record<string, unknown>, { passType, loc
   return {
     organizationName: shown.organizationName ?? '',
     description: shown.description ?? '',
-    // Do not use the name of the organization instead, which phones show only in lists and notifications.
+    // Do not fall back to the organization's name, because phones show it only in lists and notifications.
     logoText: shown.logoText ?? null,
     colors: {
       background: parseRgb(shown.backgroundColor),

@@ -5,7 +5,7 @@ import type { CardField } from './card.ts'
 import { formatMoment, formatValue, isOfKind, localeOfValue, type ValueLocale, type ValueType } from './format-value.ts'
 import { directionOfLanguage } from './language-match.ts'
 
-/** A value as pass.json holds it, with the styles that an iPhone formats it with. */
+/** A value in pass.json, and the styles with which an iPhone formats it. */
 export interface AppleValue {
   value: string | number
   numberStyle?: string
@@ -34,8 +34,8 @@ export function toAppleValue(text: string, type: ValueType, ofCard: ValueLocale)
       return value === undefined ? asText : { value, numberStyle: 'PKNumberStyleDecimal' }
     }
     case 'percent': {
-      // Divide by 100, because an iPhone multiplies by 100. Write a value such as 12.5 as text, because an iPhone would
-      // show 13 %.
+      // Divide by 100, because an iPhone multiplies percentages by 100. Write a value such as 12.5 as text, because an
+      // iPhone would round it to 13 %.
       const value = exactNumber(text)
       return value === undefined || !Number.isInteger(value)
         ? asText
@@ -71,8 +71,8 @@ function exactNumber(text: string): number | undefined {
 }
 
 /**
- * Returns a date or time so that the time zone of the phone does not change it. The exception is a date-time on a card
- * without a time zone, which the phone shows in its own zone.
+ * Returns a date or time in a form that phones do not convert to their time zone. Exception: if the card has no time
+ * zone, phones show a date-time in their own zone.
  */
 function momentIn(text: string, { timeZone }: ValueLocale): Pick<AppleValue, 'value' | 'ignoresTimeZone'> {
   if (!text.includes('T')) {
@@ -93,7 +93,7 @@ export function toAlignment(align: Alignment, { language }: ValueLocale): string
     : 'PKTextAlignmentLeft'
 }
 
-/** Returns the alignment that a pass.json sets, or `undefined` if it sets none, so that the phone decides. */
+/** Returns the alignment of a field in pass.json, or `undefined` if the phone decides. */
 export function readAlignment(textAlignment: unknown, { language }: ValueLocale): Alignment | undefined {
   if (textAlignment === 'PKTextAlignmentCenter') return 'center'
   if (textAlignment !== 'PKTextAlignmentLeft' && textAlignment !== 'PKTextAlignmentRight') return undefined

@@ -1,9 +1,9 @@
 import type { Card } from './card.ts'
 
 export interface CalendarFacts {
-  /** The permanent ID of the entry. A later file with the same ID replaces the entry. */
+  /** The permanent ID of the calendar entry. A later file with the same ID replaces the entry. */
   uid: string
-  /** The version of the entry, which increases with each change of the pass. */
+  /** The version of the calendar entry, which increases with each change of the pass. */
   sequence: number
   changedAt: Date
 }
@@ -17,7 +17,7 @@ export interface Appointment {
   end: Date | undefined
 }
 
-/** Returns the calendar entry of a pass; `undefined` without a time. Doors or boarding replace only a missing start. */
+/** Returns the calendar entry of a pass; `undefined` without a time. If it has no start, doors or boarding is used. */
 export function appointmentOf({ event, trip, description, organizationName }: Card): Appointment | undefined {
   const [from, until] = event
     ? [event.startsAt ?? event.doorsAt, event.endsAt]
@@ -46,7 +46,7 @@ function oneLine(text: string): string {
     .join(', ')
 }
 
-/** Writes a calendar file (RFC 5545). Times are in UTC, which calendars show in the viewer's zone. */
+/** Writes a calendar file (RFC 5545). Times are in UTC, and calendars convert them to the viewer's zone. */
 export function calendarFile(appointment: Appointment, { uid, sequence, changedAt }: CalendarFacts): string {
   const { title, place, position, start, end } = appointment
   const lines = [

@@ -33,12 +33,12 @@ import { colorsOf } from './colors.ts'
 import { type Flight, flightOf } from './flight.ts'
 import { formatValue, type ValueLocale, type ValueType } from './format-value.ts'
 
-/** The content of a pass, independent of any platform: every placeholder is filled and every text is well-formed. */
+/** The content of a pass, independent of any platform. Placeholders are filled, and all texts are well-formed. */
 export interface Card extends About {
   passType: PassType
   /** Set if iOS 27 and later show the fields as a poster. Earlier versions show the style of the pass type. */
   isPoster?: true
-  /** BCP 47. Omitted if the definition names no languages. */
+  /** The language of the texts (BCP 47). Omitted if the definition names no languages. */
   language?: string
   organizationName: string
   description: string
@@ -55,9 +55,9 @@ export interface Card extends About {
   /** The content for NFC readers. If the message is empty, wallets omit it. */
   nfc?: NonNullable<Definition['nfc']>
   locations: { latitude: number; longitude: number; relevantText?: string }[]
-  /** The filled text of the definition. Platforms omit it if it is not an ISO 8601 date or date-time. */
+  /** The definition's `relevantDate`, filled. Platforms omit it if it is not an ISO 8601 date or date-time. */
   relevantDate: string | null
-  /** The time zone in which a day begins. UTC if undefined. */
+  /** The time zone that determines when a day begins. UTC if undefined. */
   timeZone?: string | undefined
   /**
    * The time zone for times if there is no `timeZone`: the zone where a trip departs, or else the zone of the
@@ -85,7 +85,7 @@ export interface Card extends About {
 export interface CardField {
   key: string
   label: string
-  /** BCP 47. Set if the label is the wallet's own text, not a text of the card. */
+  /** The language of the label (BCP 47). Set only if the label is a text of the wallet, not of the card. */
   labelLanguage?: string
   /** The formatted value, in the language of the card. */
   value: string
@@ -260,16 +260,16 @@ function zonesOf(
 export const DEFAULT_MESSAGE = '{{pass.scanCode}}'
 
 /**
- * Returns the content of the barcode: the barcode that another provider printed, or else the message of the design, or
- * else the scan code.
+ * Returns the content of the barcode: the one that another provider printed, or else the message of the design, or else
+ * the scan code.
  */
 export function barcodeMessage(definition: Definition, scope: Scope): string {
   return scope.get(SCAN_PAYLOAD) ?? fill(definition.design.barcode?.message ?? DEFAULT_MESSAGE, scope)
 }
 
 /**
- * Returns the barcode format of passes whose message scanners can send differently: the format of the design, or else
- * of an override. Returns `undefined` if no such format is used.
+ * Returns the barcode format of the design, or else of an override, if scanners can alter messages in this format.
+ * Returns `undefined` if no such format is used.
  */
 export function readFormatOf({ design, apple, google }: Definition): BarcodeFormat | undefined {
   const overrides = [
@@ -293,7 +293,7 @@ export function showsScanCode(definition: Definition): boolean {
   return [...placeholdersDeep({ design, ...overridesOf(definition) })].some(({ name }) => name === code)
 }
 
-/** Returns the relevant time of a card: the start of the day for a date, and `null` for any other text. */
+/** Returns the relevant time of a card: for a date, the start of the day; `null` if the text is not a date or time. */
 export function relevantMoment({
   relevantDate,
   timeZone = 'UTC',

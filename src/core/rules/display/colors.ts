@@ -25,8 +25,8 @@ export function sharedColor(color: ColorChoice | undefined): string | undefined 
 const MAX_VARIANTS = 1000
 
 /**
- * Returns the values that the choices have for each combination of their keys, together with the combination. A choice
- * without a match is `null`.
+ * Returns each combination of the choices' keys, with the value of each choice in this combination. The value is `null`
+ * if a choice has no match.
  */
 export function variantsOf<Name extends string>(
   choices: Partial<Record<Name, string | Choice<string>>>,

@@ -27,9 +27,9 @@ interface Airport {
 type FlightContent = Pick<Definition, 'design' | 'apple' | 'google' | 'timeZone' | 'trip'>
 
 /**
- * Returns the flight of a boarding pass by air. It uses the semantic tags for Apple and, if they have no airport codes,
- * the two primary fields. Texts with placeholders differ among holders and are ignored, unless `google.classKey`
- * creates a class for each value. The facts of a trip create such classes automatically.
+ * Returns the flight of a boarding pass by air, from the semantic tags for Apple and, if these have no airport codes,
+ * the two primary fields. Ignores texts with placeholders, because they differ among holders, unless each value has its
+ * own class. `google.classKey` creates such classes. For the facts of a trip, they are automatic.
  */
 export function flightOf(definition: FlightContent, passType: PassType, scope: Scope): Flight | undefined {
   if (passType !== 'boardingPass') return undefined
@@ -99,7 +99,7 @@ const AIRLINE_OF_FLIGHT = /^([A-Z0-9]{2}) ?\d{1,4}$/
 const NUMBER_OF_FLIGHT = /^[A-Z0-9]{2} ?(\d{1,4})$/
 const ANYTHING = /^([\s\S]+)$/
 
-/** Returns the text that contains each fact of the flight, or `undefined` if the pass is not for a flight. */
+/** Returns, for each fact of the flight, the text with this fact; `undefined` if the pass is not for a flight. */
 function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: FlightContent) {
   const apple = mergeUnder(appleOf({ trip }), overrides)
   if (apple.transitType !== 'PKTransitTypeAir' || (google?.kind ?? 'flight') !== 'flight') return undefined
@@ -149,8 +149,8 @@ function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: Fli
 
 /**
  * Returns a function that reports whether a text is the same for all passes of a class. Without `google.classKey`, all
- * its placeholders must be in the default key (`sharedNames`). With `google.classKey`, only a placeholder that is
- * unique for each pass must be in the key.
+ * placeholders of the text must be in the default key (`sharedNames`). With it, only placeholders that are unique for
+ * each pass must be in the key.
  */
 function sharedTexts(classKey: string | undefined, trip: TripFacts | undefined): (text: string) => boolean {
   const keyNames = classKey === undefined ? sharedNames(trip) : placeholdersIn(classKey)
@@ -172,7 +172,7 @@ const OFFSET = /(?:Z|[+-]\d\d:?\d\d)$/
 
 /**
  * Returns the local time at the airport, in the zone of the airport. If this zone is unknown, the offset of the text
- * applies, or for a text in UTC, the zone of the definition. Returns `undefined` if none of them is known, or if the
+ * applies, or for a text in UTC, the zone of the definition. Returns `undefined` if none of these is known, or if the
  * text is not a date-time with an offset.
  */
 export function localTime(
@@ -191,7 +191,7 @@ export function localTime(
 export interface SemanticTags {
   /** Returns the first non-empty tag. */
   text(...names: string[]): string | undefined
-  /** Returns the nested tags, or those of the first item if the tag is a list. */
+  /** Returns the tags within a tag or, if the tag is a list, within its first item. */
   within(name: string): SemanticTags
 }
 

@@ -9,11 +9,11 @@ export interface ValueType extends Pick<FieldDefinition, 'as' | 'currency' | 'st
 }
 
 export interface ValueLocale {
-  /** BCP 47. */
+  /** A language tag (BCP 47). */
   language: string
-  /** An IANA name, or an offset such as UTC+2. */
+  /** The time zone: an IANA name, or an offset such as UTC+2. */
   timeZone?: string | undefined
-  /** The zone if there is no `timeZone`: an IANA name or an offset such as UTC+5:30. The default is UTC. */
+  /** The time zone if `timeZone` is not set: an IANA name or an offset such as UTC+5:30. The default is UTC. */
   fallbackZone?: string | undefined
 }
 

@@ -12,14 +12,14 @@ export const MAX_GOOGLE_MODULES = 10
 
 /** The view of an object and its class in Google Wallet, read from their JSON as Google reads it. */
 export interface GoogleView {
-  /** BCP 47. `undefined` if the definition names no language. */
+  /** The language of the texts (BCP 47). `undefined` if the definition names no language. */
   language?: string | undefined
   /** The issuer, in the top line of the card. */
   name: string
   title: string | null
   subtitle: string | null
   background: string | null
-  /** The rows on the front of the card: those that the class names, else Google's default rows. */
+  /** The rows on the front of the card: the rows in the class, or else Google's default rows. */
   rows: CardField[][]
   /** The fields that appear only in the details. */
   details: CardField[]
@@ -91,7 +91,7 @@ const Visible = z.object({
 /**
  * Reads a class and one of its objects as a phone in the given language does (default English). Values with an
  * unexpected shape are omitted.
- * @param spoken the language of the phone's own labels, if it differs from the language of the texts
+ * @param spoken the language of the labels of the phone itself, by default `language`
  */
 export function readGoogleView(
   ofClass: unknown,
@@ -177,7 +177,7 @@ function flightNumber({ flightHeader }: Seen): string | undefined {
 
 const TEXT_MODULE = /^object\.textModulesData\['([^']+)'\]$/
 
-/** Returns the fields of each row, in the order of the class template. A text module is given by its ID. */
+/** Returns the fields of each row, in the order of the class template: text modules by ID, others by path. */
 function templateRows(info: unknown): string[][] {
   const rows = z
     .object({ cardTemplateOverride: z.object({ cardRowTemplateInfos: z.array(z.unknown()) }) })

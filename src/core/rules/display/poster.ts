@@ -74,7 +74,7 @@ function atVenue(starts: string, locale: ValueLocale): ValueLocale {
   return { ...locale, fallbackZone: locale.fallbackZone ?? zoneOfOffset(starts) }
 }
 
-/** Whether the overrides of an event ticket ask for the poster, by `poster` or in Apple's own key. */
+/** Whether the overrides of an event ticket request the poster: by `poster` or by Apple's `preferredStyleSchemes`. */
 export function isPosterTicket(apple: Record<string, unknown> = {}): boolean {
   return apple.poster === true || firstScheme(apple) === 'posterEventTicket'
 }

@@ -17,7 +17,7 @@ export interface BalanceAtDoor {
 }
 
 export interface UsesAtDoor {
-  /** The number of uses by this door that the snapshot lacks, minus the uses in the snapshot that it reversed. */
+  /** The number of uses by this door that the snapshot lacks, minus the uses in the snapshot that the door reversed. */
   sinceList: number
   /** The number of uses that were not uploaded yet. */
   unsent: number

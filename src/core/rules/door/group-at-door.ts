@@ -4,7 +4,7 @@ import type { Direction } from '../zones/presence.ts'
 
 /** The maximum number of group members that a scan evaluates. */
 export const MAX_GROUP_AT_DOOR = 100
-/** The maximum number of members in `open` and in `inside` of a group. */
+/** The maximum length of each of the lists `open` and `inside` of a group. */
 export const MAX_GROUP_SHOWN = 20
 const UNUSABLE: PassStatus[] = ['EXPIRED', 'VOID']
 
@@ -21,7 +21,7 @@ export interface GroupMember {
 
 /**
  * Returns the state of the group of a scanned pass.
- * @param members the members, ordered by ID, at least MAX_GROUP_AT_DOOR + 1 of them if there are more
+ * @param members the members, ordered by ID; all of them, or the first MAX_GROUP_AT_DOOR + 1
  */
 export function groupAtDoor(members: GroupMember[], scannedPassId: string): DoorGroup {
   const isOutside = ({ isUsed, side }: GroupMember) => side === 'out' || (side !== 'in' && !isUsed)

@@ -25,7 +25,7 @@ export interface Attempt {
   externalRef: string
   at: Date
   scanContextKey: string | null
-  /** YYYY-MM-DD. */
+  /** The date for which the scan is evaluated, as YYYY-MM-DD; `null` without one. */
   validityDate: string | null
   /** Set if the attempt is a movement in a zone. */
   movement?: { zoneId: string; direction: Direction } | undefined
@@ -40,7 +40,7 @@ export interface Candidate {
   standing: string
 }
 
-/** The outcome of an attempt, which is one line of `scan --stdin`. */
+/** The outcome of an attempt. `scan --stdin` prints it as one line. */
 export interface Outcome {
   payload: string | null
   externalRef: string
@@ -62,8 +62,8 @@ export interface Outcome {
   zoneId?: string | undefined
   direction?: Direction | undefined
   /**
-   * The zone after the attempt. If the door is offline, the occupancy is that of the last response of the server, plus
-   * the movements of this door.
+   * The zone after the attempt. If the door is offline, the occupancy is the last one that the server returned, plus
+   * the later movements of this door.
    */
   zone?: ScanZone | undefined
   /** Set if the zone denied the entry because it was full. */
@@ -152,7 +152,7 @@ function candidateOf(pass: PassSummary): Candidate {
 /** `yes` admits, `no` rejects, `ask` needs a choice, and `note` is not a decision. */
 export type Tone = 'yes' | 'no' | 'ask' | 'note'
 
-/** The word that a door shows for an outcome: the reason, if there is one. */
+/** The word that a door shows for an outcome: its reason, if it has one. */
 export type BadgeWord =
   | ScanReasonCode
   | 'denied'

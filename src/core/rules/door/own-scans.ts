@@ -7,7 +7,7 @@ export interface OfflineDecision extends OfflineScan {
   kind: 'verdict'
   /** The snapshot that was used for the evaluation. */
   snapshotId: string
-  /** The time of the scan, if it was evaluated for a date. */
+  /** The time of the scan on its validity date. Omitted for a scan without a validity date. */
   operationalAt?: string | undefined
   /** The ID of the admitted pass, for the evaluation of later scans; `null` if no pass was admitted. */
   acceptedPassId: string | null
@@ -33,7 +33,7 @@ export interface OwnMovement {
   direction: Direction
   /** The real time of the scan, regardless of a validity date. */
   at: string
-  /** Whether it was an entry that debited no use. */
+  /** Whether the movement is an entry that debited no use. */
   isReentry: boolean
 }
 
@@ -80,19 +80,19 @@ export function ownScanOf(decision: OfflineDecision, recordedAt: string | null |
 }
 
 /**
- * The period before the generation of a snapshot from which scans can be missing, in milliseconds. The server reads the
- * snapshot page by page while scans continue.
+ * A snapshot can lack scans from this period, in milliseconds, before its generation, because the server reads it page
+ * by page while scans continue.
  */
 const OVERLAP_MS = 5_000
 
-/** Whether a snapshot contains a scan that was recorded at a time. Returns true for `null`, a rejected scan. */
+/** Whether a snapshot contains a scan that was recorded at a time. Returns true for `null` (a rejected scan). */
 export function isListed(recordedAt: string | null | undefined, generatedAt: string): boolean {
   if (recordedAt === undefined) return false
   return recordedAt === null || Date.parse(recordedAt) < Date.parse(generatedAt) - OVERLAP_MS
 }
 
 /**
- * Returns the accepted scans of a pass, oldest first: the scans in a snapshot, and the later changes by the door.
+ * Returns the accepted scans of a pass, oldest first: the scans in a snapshot, with the later changes by the door.
  * @param own scans that the door accepted, online or offline
  * @param reversed scans that the door reversed
  */

@@ -51,15 +51,15 @@ function canonicalText(values: EntryValues): string {
 /** The signed state of a chain. */
 export interface Head {
   chain: ChainName
-  /** All zeros for the chain of the whole database. */
+  /** The ID of the workspace; all zeros for the chain of the whole database. */
   workspaceId: string
   /** The sequence number of the last entry. The first entry has 1. */
   sequence: number
   digest: Uint8Array
-  /** The last entry that retention has removed from the chain, or 0 and GENESIS if there is none. */
+  /** The last sequence number that retention removed. If there is none, this is 0, and `baseDigest` is GENESIS. */
   baseSequence: number
   baseDigest: Uint8Array
-  /** Retention can have deleted entries before this time, in milliseconds. 0 if it deletes nothing. */
+  /** Retention can have deleted entries before this time, in milliseconds. 0 if retention deletes nothing. */
   retainedFrom: number
   /** The time of the signature, in milliseconds. */
   signedAt: number

@@ -19,7 +19,7 @@ export interface ChainedEntry {
 
 export interface ChainFault {
   kind: 'altered' | 'removed' | 'inserted' | 'missing' | 'rewritten' | 'cut' | 'unsigned'
-  /** The first and the last affected entry. */
+  /** The sequence number of the first affected entry. The last one is `toSequence`. */
   sequence?: number
   toSequence?: number
   id?: string
@@ -41,7 +41,7 @@ export interface VerificationOptions {
   /** Earlier signed heads of the chain, from the database or kept elsewhere. */
   earlier?: SignedHead[]
   publicKey: KeyObject
-  /** The values that an erasure sets, without those that are null. */
+  /** The values that an erasure sets, except null values. */
   erased: EntryValues
 }
 
@@ -50,7 +50,7 @@ export const MAX_DESCRIBED = 100
 
 /**
  * Verifies the entries of a chain against each other and against the signed heads. Each entry is checked with the
- * stored digest of the previous one, so that a change is reported where it was made.
+ * stored digest of the previous one, so that a change is reported only at the changed entry.
  */
 export class Verification {
   readonly report: ChainReport = { entries: 0, adopted: 0, erased: 0, faultCount: 0, faults: [] }
@@ -109,7 +109,7 @@ export class Verification {
     this.passHeads(this.report.faultCount > faultsBefore)
   }
 
-  /** Call it after the last entry. */
+  /** Returns the report. Call it after the last entry. */
   end(): ChainReport {
     const { head } = this.options
     if (this.sequence < head.sequence) {

@@ -16,7 +16,7 @@ export interface FormField {
   label: WrittenText
   kind: FieldKind
   isRequired: boolean
-  /** In code points. */
+  /** The maximum length, in code points. */
   maxLength: number
   /** The regular expressions that a value must match. */
   patterns: string[]
@@ -64,7 +64,7 @@ export function formFields(definition: Definition, { fields, identity }: JoinFor
   })
 }
 
-/** Whether the page has no identity, or the definition declares its identity as an email address. */
+/** Whether the page has no identity, or the definition declares the variable of the identity as an email address. */
 export function hasIdentity({ variables }: Pick<Definition, 'variables'>, { identity }: Pick<JoinForm, 'identity'>) {
   return identity === undefined || variables.some(({ name, format }) => name === identity && format === 'email')
 }
@@ -85,7 +85,7 @@ function kindOf(format: Definition['variables'][number]['format']): FieldKind {
 /** The result of reading a form: the variables of the pass, or the error of each wrong field. */
 export type ReadForm = { variables: Record<string, string> } | { errors: Map<string, FieldError> }
 
-/** Checks the values of a form. `cleanValue` must have cleaned each value. Empty fields set no variable. */
+/** Checks the values of a form. Each value must be a result of `cleanValue`. Empty fields set no variable. */
 export function readForm(fields: readonly FormField[], values: ReadonlyMap<string, string>): ReadForm {
   const errors = new Map<string, FieldError>()
   const variables: Record<string, string> = {}

@@ -131,7 +131,7 @@ export function* lintStrip({ definition, passType, apple, strips }: AppleFacts):
   }
 }
 
-/** A part of a strip as it is shown: shares of its width and height. */
+/** A part of the visible area of a strip, as shares of its width and height. */
 interface Box {
   left: number
   right: number

@@ -15,7 +15,7 @@ import { lintColors, lintStrip } from './lint-colors.ts'
 import { type AppleFacts, type PixelSize, pathIn, quote, warn } from './lint-facts.ts'
 
 export interface LintFacts extends AppleFacts {
-  /** The barcode message of the design on the sample pass, by which a scan finds the pass. */
+  /** The barcode message of the design on the sample pass. Scans find the pass by this message. */
   scanned: string
   /** The sample in Google Wallet: its `view`, and the platform-independent `card` from which the view was made. */
   google: { kind: GoogleKind; needsLogo: boolean; card: Card; view: GoogleView; hidden: CardField[] } | null
@@ -24,7 +24,7 @@ export interface LintFacts extends AppleFacts {
   imageTypes?: ImageTypes
 }
 
-/** Returns at most 100 warnings about problems that holders would see, without those that the definition accepts. */
+/** Returns at most 100 warnings about problems that holders would see. Omits warnings that the definition accepts. */
 export function lintDefinition(facts: LintFacts): Warning[] {
   const accepted = new Set(facts.definition.accept)
   const warnings: Warning[] = []
@@ -114,7 +114,7 @@ function* lintBarcode({ definition, apple, google, scanned }: LintFacts): Genera
   )
 }
 
-/** The length that Google recommends for names at the top of the card. */
+/** The maximum length that Google recommends for names at the top of the card. */
 const MAX_GOOGLE_NAME = 20
 
 function* lintGoogle({ definition, passType, google }: LintFacts): Generator<Warning> {
@@ -196,7 +196,7 @@ const ofTrip: Record<string, string> = {
   'originalDepartureDate with its offset': 'departsAt with its offset',
 }
 
-/** Yields the texts at the top of the card for which Google recommends a length. */
+/** Yields the texts at the top of the card for which Google recommends a maximum length. */
 function* namesOf(facts: { definition: Definition; passType: PassType; kind: GoogleKind; view: GoogleView }) {
   const { definition, kind, view } = facts
   const place = (key: string, ...otherwise: string[]) =>

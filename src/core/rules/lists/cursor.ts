@@ -35,13 +35,13 @@ export const MAX_KEY_BYTES = 320
 /** The maximum number of characters with which any text fits into a cursor. */
 export const MAX_KEY_CHARACTERS = MAX_KEY_BYTES / 4
 
-/** Returns the sort key of a text: the text itself if a cursor can hold it, else its first MAX_KEY_CHARACTERS. */
+/** Returns the sort key of a text: if a cursor can hold it, the whole text; else its first MAX_KEY_CHARACTERS. */
 export function beginningOf(text: string): string {
   if (Buffer.byteLength(text) <= MAX_KEY_BYTES) return text
   return [...text].slice(0, MAX_KEY_CHARACTERS).join('')
 }
 
-/** Returns the fingerprint of a list: its name, sort, direction, and filters. Callers must sort the arrays in it. */
+/** Returns the fingerprint of a list's name, sort, direction, and filters. Callers must sort filters and values. */
 export function fingerprint(list: unknown): Buffer {
   return createHash('sha256').update(JSON.stringify(list)).digest().subarray(0, FINGERPRINT_BYTES)
 }
@@ -83,7 +83,7 @@ export function sealCursor(cursor: string, scope: readonly string[], key: Uint8A
 }
 
 /**
- * Returns the sealed cursor, or `undefined` if the seal is invalid or has another scope.
+ * Returns the cursor without its seal, or `undefined` if the seal is invalid or for another scope.
  * @param keys the accepted subkeys for cursors: the current one first, then previous ones
  */
 export function unsealCursor(

@@ -1,8 +1,8 @@
 import type { Issue } from '../../errors.ts'
 
 /**
- * Finds the positions of numbers that `JSON.parse` might change: 16 digits before the point, or an exponent. It can
- * also match text inside a string. A text without a match needs no further check.
+ * Matches the start of a number that `JSON.parse` might change: 16 digits before the point, or an exponent. Can also
+ * match text inside a string. A text without a match needs no further check.
  */
 const SUSPECT = /(?:^|[:,[\s])-?(?:\d{16}|\d[\d.]*[eE])/
 

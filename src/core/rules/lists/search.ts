@@ -11,7 +11,7 @@ export function foldCase(text: string): string {
 
 const MAX_INDEXED = 128
 
-/** Returns the indexed form of a text. Long texts are indexed by digest, since the index only finds equal ones. */
+/** Returns the indexed form of a text. Long texts are indexed by digest, because the index finds only equal texts. */
 export function indexedText(text: string): string {
   const trimmed = text.trim()
   if (trimmed.length <= MAX_INDEXED && !/[\0\p{Surrogate}]/u.test(trimmed)) return trimmed
@@ -28,8 +28,8 @@ export function indexedVariables(variables: Variables): { name: string; value: s
 }
 
 /**
- * Returns the form in which column names of files are compared: without case, spaces, underscores, and hyphens. Two
- * columns with the same loose name are ambiguous.
+ * Returns the form in which column names of files are compared: in lower case, without spaces, underscores, or hyphens.
+ * Two columns with the same loose name are ambiguous.
  */
 export function looseName(name: string): string {
   return name.toLowerCase().replaceAll(/[\s_-]/g, '')

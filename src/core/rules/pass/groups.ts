@@ -5,7 +5,7 @@ import { fill, placeholdersIn, type Scope } from '../template/placeholder.ts'
 
 /** A group of passes, such as the tickets of an order. The issuer chooses its key. */
 export interface PassGroup {
-  /** Derived from workspace, project, and key, so that the first pass of a group needs no lookup. */
+  /** The ID, derived from workspace, project, and key, so that the first pass of a group needs no lookup. */
   id: string
   key: string
 }

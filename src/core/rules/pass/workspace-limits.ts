@@ -21,7 +21,7 @@ export const defaultLimits: WorkspaceLimits = {
   draftsPerTemplate: 20,
   /** Notifications and broadcasts that are scheduled. */
   scheduledSends: 10_000,
-  /** The limit applies to each process separately. */
+  /** Concurrent requests. The limit applies to each process separately. */
   requestsInFlight: 256,
 }
 

@@ -2,8 +2,8 @@
 const MAX_CHARACTERS = 254
 
 /**
- * Returns an email address in the form in which addresses are compared: with only its ASCII letters in lower case. The
- * lower case of some other letters is an ASCII letter, which would make two different addresses equal.
+ * Returns an email address in the form in which addresses are compared: ASCII letters in lower case, and others
+ * unchanged. (Some others have an ASCII letter as their lower case, which would make two addresses equal.)
  * @returns undefined if the text is not an address
  */
 export function comparableEmail(text: string): string | undefined {

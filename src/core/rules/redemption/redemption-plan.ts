@@ -16,7 +16,7 @@ export interface RedemptionFacts {
   expiresAt: Date | null
   policy: RedemptionPolicy | null
   realTime: Date
-  /** YYYY-MM-DD, if the scan is evaluated as of another date. */
+  /** The validity date (YYYY-MM-DD), if the scan is evaluated as of a date instead of its time. */
   validityDate?: string | undefined
   scanContextKey: string | null
 }
@@ -24,9 +24,7 @@ export interface RedemptionFacts {
 /** A window or period in which to count accepted scans. */
 export interface CountedRange extends Range {
   key: string
-  /**
-   * Whether the range is a window. A scan in this range counts unless it was debited to another, overlapping window.
-   */
+  /** Whether the range is a window. A scan in a window counts unless it was debited to another, overlapping window. */
   isWindow: boolean
   /** Whether to count only scans without a scan context. Set if each window is a scan context. */
   isKeyless: boolean
@@ -65,7 +63,7 @@ export interface RedemptionPlan {
   windows: ReadonlyMap<string, Range>
 }
 
-/** A summary of the accepted scans of a pass, without reversed ones. The times and counts come from an index. */
+/** A summary of the accepted scans of a pass, without reversed ones. Servers read times and counts from an index. */
 export interface RedemptionHistory {
   total: number
   firstAt: Date | null

@@ -17,14 +17,14 @@ export interface LedgerEntry {
   scannedAt: Date
   recordedAt: Date
   scanContextKey: string | null
-  /** YYYY-MM-DD, if the scan was evaluated as of another date. */
+  /** The validity date (YYYY-MM-DD), if the scan was evaluated as of a date instead of its time. */
   validateAsOf: string | null
   /** The policy of the pass at the time of the scan. */
   redemption: RedemptionPolicy | null
   reversesScanId: string | null
   /** Set if the attempt was a movement in a zone. */
   direction: Direction | null
-  /** The entry whose use a re-entry continued. */
+  /** For a re-entry, the ID of the entry whose use it continued. */
   useScanId: string | null
 }
 
@@ -70,8 +70,8 @@ export function* replayPass<Entry extends LedgerEntry>(
     const isEvaluated = entry.scannedAt >= from && entry.scannedAt <= to
     const wasAccepted = entry.result === 'accepted'
     const was = entry.conflict ?? entry.reason!
-    // Also evaluate the entry under the recorded policy, to find out whether this policy caused an expiry, and which
-    // debits affect later entries.
+    // Also evaluate the entry under the recorded policy, to find out whether this policy caused the rejection as
+    // expired, and which debits affect later entries.
     const asThen = () => evaluate(entry, entry.redemption, before.uses, 'ISSUED')
     const isOver = expiresAt !== null && expiresAt <= entry.scannedAt
     if (was === 'revoked' && !before.isVoid) isVoidForGood = true

@@ -16,7 +16,7 @@ import { placesInTime } from './redemption-windows.ts'
 
 export interface ScanFacts {
   realTime: Date
-  /** YYYY-MM-DD, if the scan is evaluated as of another date. */
+  /** The validity date (YYYY-MM-DD), if the scan is evaluated as of a date instead of its time. */
   validityDate?: string | undefined
   matchCount: number
   /** The single match, or `null` if there is none or several. */

@@ -43,14 +43,13 @@ export function reasonCodeOf({
 }
 
 /**
- * The reason code of each ledger reason. If several codes share a reason, the last of them is used, which is the
- * general one.
+ * The reason code of each ledger reason. If several codes share a reason, uses the last one, which is the general one.
  */
 export const reasonCodes = Object.fromEntries(
   Object.entries(ledgerReasons).map(([code, reason]) => [reason, code]),
 ) as Record<LedgerReason, ScanReasonCode>
 
-/** The scan results by reason. All other rejections have the result `denied`. */
+/** The scan result of each rejection by its ledger reason. For any other reason, the result is `denied`. */
 export const rejections: Partial<Record<LedgerReason, ScanResult>> = {
   already_used: 'duplicate',
   no_match: 'unknown',

@@ -14,7 +14,7 @@ export interface RecordedUse {
 export interface AcceptedScan {
   scannedAt: Date
   scanContextKey: string | null
-  /** YYYY-MM-DD, if the scan was evaluated as of another date. */
+  /** The validity date (YYYY-MM-DD), if the scan was evaluated as of a date instead of its time. */
   validityDate: string | null
 }
 

@@ -71,7 +71,7 @@ export function announcementOf(before: Pick<Card, 'fields'>, after: Pick<Card, '
   return lines.length > 0 ? [...lines.join('\n')].slice(0, MAX_LENGTH).join('') : undefined
 }
 
-/** Zero-width characters, which are invisible on a phone but make texts different. */
+/** The start of an invisible number: zero-width characters that make texts different for a phone. */
 const NUMBER_MARK = '\u2060'
 const DIGITS = ['\u200b', '\u200c'] as const
 

@@ -1,4 +1,4 @@
-/** The seconds from the first push of a version to each further push of a phone that has not fetched the version. */
+/** The seconds from the first push of a version to each further push, if the phone has not fetched the version. */
 const NUDGE_SECONDS = [600, 3600, 86_400] as const
 
 /** The minimum time between two pushes to a phone, in seconds, no matter how often clients request a nudge. */

@@ -24,7 +24,7 @@ export const RETRY_SECONDS = [
   24 * HOUR,
 ] as const
 
-/** The maximum share by which a delay is extended at random, so that retries after an outage do not arrive at once. */
+/** The maximum share by which a delay is extended at random, so that retries after an outage are spread over time. */
 const JITTER = 0.1
 
 /** The time without any success, in seconds, after which an endpoint is disabled. */
@@ -149,9 +149,9 @@ export function jobBackoffSeconds(attempts: number): number {
 export const MAX_JOB_ATTEMPTS = 20
 
 /**
- * The number of expired leases after which a job is quarantined, because the job stops workers. After the first one,
- * the job runs from the quarantine queue, one job at a time. The lease of a job also expires if its process is killed
- * for another reason, but this rarely happens to the same job again.
+ * The number of expired leases after which a job is quarantined, because the job stops workers. After its first expired
+ * lease, a job moves to the quarantine queue, which runs one job at a time. A lease also expires if its process is
+ * killed for another reason, but this rarely happens to the same job twice.
  */
 export const MAX_JOB_LAPSES = 3
 
@@ -159,7 +159,7 @@ export const MAX_JOB_LAPSES = 3
 export const QUARANTINE_REASON = `The worker stopped or hung ${MAX_JOB_LAPSES} times while it ran this job.`
 
 /**
- * The number of runs (about four minutes) after which a notification is FAILED, because it would be outdated after
- * that.
+ * The number of runs (about four minutes) after which a notification is FAILED, because a later delivery would be
+ * outdated.
  */
 export const MAX_SEND_ATTEMPTS = 8

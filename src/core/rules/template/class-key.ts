@@ -4,7 +4,7 @@ import type { Issue } from '../../errors.ts'
 import { flightVariables } from '../display/flight.ts'
 import { fill, placeholdersDeep, placeholdersIn, placeholdersOfOnePass, type Scope } from './placeholder.ts'
 
-/** The Google class that a pass needs. Passes of a version with the same digest share the class and its content. */
+/** The Google class that a pass needs. Passes with the same version and digest share the class and its content. */
 export interface ClassClaim {
   /** The digest of the filled `google.classKey`. */
   keyDigest: string

@@ -12,7 +12,7 @@ export type WrittenText = string | Translations
 
 type Path = (string | number)[]
 
-/** The written definition and the language from which a definition in one language was made. */
+/** For each definition in one language, this language and the written definition from which it was made. */
 const origins = new WeakMap<object, { written: WrittenDefinition; language: string }>()
 
 /** The definitions made from a written one, by language. */
@@ -24,8 +24,8 @@ export function languagesOf({ languages }: Pick<WrittenDefinition, 'languages'>)
 }
 
 /**
- * Returns a definition in a language (default: its own default). Texts without that language use the default one. A
- * definition without translations is returned as it is. The result is cached by object and language.
+ * Returns a definition in a language (default: the definition's default). Texts without that language use the default
+ * one. A definition without translations is returned as it is. The result is cached by object and language.
  */
 export function inLanguage(definition: Definition | WrittenDefinition, language?: string): Definition {
   const written = writtenOf(definition)
@@ -133,7 +133,7 @@ export function splitTexts(written: WrittenDefinition): {
   return { texts, rest }
 }
 
-/** Returns a definition in a language, with only the texts that differ by language. The others are empty. */
+/** Returns a definition in a language, with only the texts that differ by language. All other texts are empty. */
 export function translatedPart(written: WrittenDefinition, language: string): Definition {
   return makeIn(
     written,

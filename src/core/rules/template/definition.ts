@@ -186,7 +186,7 @@ export function longScope(definition: Definition): Scope {
 /** The longest sample value. The front of a pass has no space for longer text. */
 const LONG_TEXT = 'The longest value '.repeat(12)
 
-/** Whether a text contains a text variable without example and default, so that checks of a sample prove nothing. */
+/** Whether a text contains a text variable with neither example nor default. Checks of a sample then prove nothing. */
 export function standsForAnything(definition: Definition, path: Issue['path']): boolean {
   const text = textAt(definition, path)
   if (typeof text !== 'string') return false
@@ -298,7 +298,7 @@ function checkPolicies({ expiresAt, timeZone, redemption }: Definition): Issue[]
   return [expiry, policy].flatMap((result) => (result && 'issues' in result ? result.issues : []))
 }
 
-/** Returns the policy without placeholders: replaces a value that contains one by a valid value, or omits the value. */
+/** Returns the policy without placeholders. A value that has one is omitted, or replaced with a valid value. */
 function withoutPlaceholders<T>(value: T, key = ''): T {
   if (typeof value === 'string') {
     if (!value.includes('{{')) return value

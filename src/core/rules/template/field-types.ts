@@ -10,7 +10,7 @@ import { currencies, isNumberKind, isOfKind, valueKinds } from '../display/forma
 import { lonePlaceholder, placeholdersIn } from './placeholder.ts'
 import { typedTexts } from './variable-uses.ts'
 
-/** Checks for typed values that no pass could show, and for placeholders without a rule that the schema can express. */
+/** Reports typed values that no pass could show, and placeholders for which the schema cannot express a rule. */
 export function* checkFieldTypes(definition: Definition): Generator<Issue> {
   const { design, google } = definition
   for (const group of fieldGroups) {

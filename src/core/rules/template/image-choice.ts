@@ -23,7 +23,7 @@ export function isByLanguage(image: DesignImage | undefined): image is ByLanguag
   return typeof image === 'object' && !('by' in image)
 }
 
-/** Returns the images of a definition in a language. An image without that language uses the default one. */
+/** Returns the images of a definition in a language. An image without that language uses the default language. */
 export function imagesIn(
   { design, languages }: Pick<WrittenDefinition, 'design' | 'languages'>,
   language: string,
@@ -92,7 +92,7 @@ export function sampleImages(definition: Definition, role: ImageRole): string[] 
 interface NamedImage {
   path: (string | number)[]
   id: string
-  /** `undefined` for an image of a variable. */
+  /** The role in the design; `undefined` for an image of a variable. */
   role?: ImageRole
 }
 
@@ -138,7 +138,7 @@ export function* checkImages(definition: Pick<WrittenDefinition, 'design' | 'var
   }
 }
 
-/** Yields the image sources. The `by` text of a choice is not one. */
+/** Yields the image sources, without the `by` texts of choices. */
 function* sourcesOf(image: DesignImage | undefined): Generator<{ text: string; path: (string | number)[] }> {
   if (isByLanguage(image)) {
     for (const [language, choice] of Object.entries(image))

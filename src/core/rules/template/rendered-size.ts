@@ -41,7 +41,7 @@ interface Size {
   counts: Map<string, number>
 }
 
-/** Reads a definition once, so that each pass costs one addition per placeholder, without filling any text. */
+/** Measures a definition once. Checking a pass then takes one addition per placeholder, and fills no text. */
 export function compileSizes(rendered: Partial<Definition>): FindOversizes {
   // Measure all languages together, because one package contains all of them.
   const written = writtenOf(rendered as Definition)
@@ -167,7 +167,7 @@ export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
   })
 }
 
-/** The size check that each scope passed last, so that it does not run twice. */
+/** The last size check that each scope passed, so that this check does not run twice. */
 const fitting = new WeakMap<Scope, FindOversizes>()
 
 function bytesOfText(text: string): number {

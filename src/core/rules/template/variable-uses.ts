@@ -6,7 +6,7 @@ import { currencies, isNumberKind, valueKinds } from '../display/format-value.ts
 import { timeZones } from '../redemption/time-zones.ts'
 import { compileText, lonePlaceholder, placeholdersIn, stringsDeep } from './placeholder.ts'
 
-/** The rule for a variable that is a part of a text with a required format, such as the expiry or a policy. */
+/** The rule for a variable in a text with a required format, such as the expiry or a value of a policy. */
 export interface VariableUse {
   /** The pattern of the text, or the list of all valid texts. */
   rule: { pattern: string } | { values: readonly string[] }
@@ -15,7 +15,7 @@ export interface VariableUse {
   isNeeded: boolean
 }
 
-/** The parts of a definition whose effect on a pass goes beyond its appearance. */
+/** The parts of a definition that affect more than the appearance of a pass. */
 export type Policies = Partial<Pick<Definition, 'expiresAt' | 'redemption'>>
 
 /** The parts of a definition in which the values of variables must have a certain format. */

@@ -2,7 +2,7 @@
 export interface OccupancyChanges {
   /** The number of resets before the changes. */
   segment: number
-  /** The start of the bucket: this number of steps after 1970. */
+  /** The start of the bucket, as the number of steps since 1970. */
   bucket: number
   entries: number
   exits: number
@@ -17,13 +17,13 @@ export interface OccupancyFacts {
   inside: number
   /** The resets in the range, in order. */
   resets: { segment: number; at: Date }[]
-  /** In order of segment and bucket. */
+  /** The changes, in order of segment and bucket. */
   changes: OccupancyChanges[]
 }
 
 interface OccupancyRange {
   from: Date
-  /** Exclusive. */
+  /** The end of the range, exclusive. */
   to: Date
   /** The length of a bucket in milliseconds. */
   step: number
@@ -47,7 +47,7 @@ export function occupancyOf({ inside: start, resets, changes }: OccupancyFacts, 
   for (let bucket = Math.floor(from.getTime() / step); bucket * step < to.getTime(); bucket += 1) {
     const item: OccupancyItem = { at: new Date(bucket * step).toISOString(), entries: 0, exits: 0, inside }
     const end = (bucket + 1) * step
-    // Apply the changes between resets in order, and each reset in between.
+    // Apply changes and resets in order.
     for (;;) {
       const change = changes[next]
       const reset = resets[nextReset]

@@ -75,7 +75,7 @@ type Side = Pick<Movement, 'direction'> | null
 export interface MovementDeltas {
   /** The change of the number of people inside at the time of the movement. */
   own: number
-  /** The change at the time of the next movement. */
+  /** The change of the number of people inside at the time of the next movement. */
   next: number
   /** The change of the number of people inside after all movements. */
   total: number
