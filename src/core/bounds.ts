@@ -19,7 +19,7 @@ export function isPayload(text: string): boolean {
 }
 
 /**
- * Uploads with at most this number of decisions take precedence over longer ones. The number is enough for the last
+ * The maximum number of decisions in an upload that takes precedence over longer ones. It is enough for the last
  * decisions of a door that reconnects between two scans.
  */
 export const MAX_LOCKED_REPORTS = 10

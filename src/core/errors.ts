@@ -100,7 +100,7 @@ export const errorTable = {
   JOB_FAILED: [500, 'Reserved.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>
 
-/** An error code of the API. The codes are stable, so clients can depend on them. */
+/** An error code. The set of codes is part of the API, so clients can rely on it. */
 export type ErrorCode = keyof typeof errorTable
 
 /** A problem of a request: the path of the value, and how to fix the value. */

@@ -6,7 +6,7 @@ import { makeTimeOrdered, uuidText } from './uuid.ts'
 export const Uuid = z.string().toLowerCase().pipe(z.uuid('Must be a UUID')).meta({ type: 'string', format: 'uuid' })
 
 /**
- * Returns a UUID of version 7, which sorts by creation time, so that its index is also an index on the creation time.
+ * Returns a UUID of version 7. These UUIDs sort by creation time, so an index on them also orders rows by this time.
  * IDs that one process creates within a millisecond also ascend (`makeTimeOrdered`).
  */
 export function newId(at: Date): string {

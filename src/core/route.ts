@@ -106,7 +106,7 @@ export interface RouteInput<R extends Route> {
 /** The events that a stream sends together. Empty for a keep-alive. */
 export type StreamedEvents = readonly {
   id: string
-  /** JSON on one line, or `undefined` to send only the ID, from which the client can resume. */
+  /** The data: JSON on one line, or `undefined` to send only the ID, from which the client can resume. */
   data?: string
 }[]
 

@@ -34,10 +34,10 @@ export function integerParam(minimum: number, maximum: number) {
   )
 }
 
-/** The maximum number of values of one parameter, because the database checks each value for each row. */
+/** The maximum number of values of one parameter. The database checks each value for each row. */
 export const MAX_ALTERNATIVES = 20
 
-/** The maximum number of values of a substring filter, which costs more than other filters. */
+/** The maximum number of values of a substring filter. These filters cost more than others. */
 export const MAX_SUBSTRINGS = 5
 
 /** Returns the schema of a repeatable parameter. Its values are alternatives. */

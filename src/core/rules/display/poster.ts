@@ -43,7 +43,7 @@ export const posterPlaces = [
   { group: 'footerFields', max: 2, named: 'two footer fields' },
 ] as const
 
-/** Returns the poster of a pass.json; `null` if a required part is missing, so that phones show the classic style. */
+/** Returns the poster of a pass.json; `null` if a required part is missing. Phones then show the classic style. */
 export function readPoster(passJson: Record<string, unknown>, locale: ValueLocale): Poster | null {
   return readGenericPoster(passJson, locale) ?? readEventPoster(passJson, locale)
 }

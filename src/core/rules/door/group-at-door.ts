@@ -15,7 +15,9 @@ export interface GroupMember {
   status: PassStatus
   /** Whether the pass was admitted in the scan context of the attempt. */
   isUsed: boolean
-  /** The direction of the last movement in the zone of the attempt; null without one, undefined if there is no zone. */
+  /**
+   * The direction of the last movement in the zone of the attempt; null without a movement, undefined without a zone.
+   */
   side?: Direction | null | undefined
 }
 

@@ -86,9 +86,9 @@ function movementsOf(
 }
 
 /**
- * Returns the movement before a movement in the snapshot that the door reversed. The snapshot has only the last
- * movement of a pass. The previous one has the opposite direction, because movements alternate. If the reversed entry
- * continued an earlier use, the exit before it has the same use.
+ * Returns the movement that precedes a reversed movement of the snapshot. The snapshot has only the last movement of a
+ * pass. The previous one has the opposite direction, because movements alternate. If the reversed entry continued an
+ * earlier use, the exit before it has the same use.
  */
 function movementBefore({ direction, at, use }: KnownMovement): KnownMovement {
   const isOlder = use !== null && Date.parse(use.scannedAt) < at.getTime()

@@ -39,8 +39,8 @@ export function entryDigest(previous: Uint8Array, { values, commitment, isAdopte
 }
 
 /**
- * Returns the canonical JSON (RFC 8785) of texts and numbers, which is JSON with sorted names. Null values are omitted,
- * so that new columns do not change existing digests.
+ * Returns texts and numbers as canonical JSON (RFC 8785), in which names are sorted. Null values are omitted, so that
+ * new columns do not change existing digests.
  */
 function canonicalText(values: EntryValues): string {
   const sorted: EntryValues = {}

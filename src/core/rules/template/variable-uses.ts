@@ -234,7 +234,7 @@ function dateTimePieces(text: string): (Piece & { name: string })[] | undefined 
     if (!groups) continue
     const found = Object.entries(groups).filter(([, part]) => part === MARK) as [PieceName, string][]
     const isUtc = groups.offset === 'Z'
-    // Reject 0000-01-01 and 9999-12-31 with an offset: in UTC, the year could be -1 or 10000, which has another format.
+    // Reject 0000-01-01 and 9999-12-31 with an offset: in UTC, the year could be -1 or 10000, in another format.
     if (!isUtc && (groups.date ?? groups.dateAndTime)?.match(EDGE)) return undefined
     return found.map(([piece, _], index) => {
       const { pattern, what } = pieces[piece]

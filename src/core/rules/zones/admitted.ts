@@ -2,7 +2,7 @@ import type { ScanStatsByGate } from '../../contract/scans.ts'
 
 type GateFigures = Omit<ScanStatsByGate['items'][number], 'gate'>
 
-/** Returns the number of people admitted at a gate, which does not include exits from zones. */
+/** Returns the number of people admitted at a gate. Exits from zones do not count. */
 export function admittedAt({ totalScans, totalDenied, reversed, exits = 0 }: GateFigures): number {
   return totalScans - totalDenied - reversed - exits
 }
