@@ -7,7 +7,7 @@ import type { RequestContext } from '../context.ts'
  * Records an action in the audit log, in the transaction that performs it. The log contains no values that the action
  * writes, such as labels, variables, texts, or secrets.
  * @param targetId the ID of the changed row; null if `targetCount` rows changed
- * @param details `passId` is the pass that the action is about, if the changed row is not the pass
+ * @param details set `passId` if the action concerns a pass, but changes another row
  */
 export function audit(
   tx: Repositories,
@@ -43,8 +43,8 @@ export function auditEach(
 }
 
 /**
- * Returns an operator as an actor: the account, the machine, and the command without its arguments, which can hold
- * passwords and personal data.
+ * Returns an operator as an actor: the account, the machine, and the command. Omits the arguments of the command,
+ * because they can contain passwords and personal data.
  * @param command the command as typed, such as `token create`
  */
 export function operator(command: string): Actor {
@@ -55,7 +55,7 @@ function account(): string {
   try {
     return userInfo().username
   } catch {
-    // Use the ID of the account, because an account can have no name in a container.
+    // In a container, an account can lack a name: use its ID.
     return `uid ${process.getuid?.() ?? 'unknown'}`
   }
 }

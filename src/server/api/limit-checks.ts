@@ -13,9 +13,9 @@ interface Asking {
 }
 
 /**
- * The distance to a limit within which usage is read under a lock, so that concurrent requests cannot exceed the limit.
- * At a greater distance, the usage in the cached token is enough: it is at most a second old, and no client writes this
- * much in a second.
+ * The remaining capacity below which usage is read under a lock, so that concurrent requests cannot exceed the limit.
+ * Above it, the usage in the cached token is enough: it is at most a second old, and no client writes this much in a
+ * second.
  */
 const FAR: StoredUsage = { passes: 100_000, storedBytes: 1024 ** 3 }
 const stored = Object.keys(FAR) as (keyof StoredUsage)[]
@@ -24,7 +24,7 @@ const stored = Object.keys(FAR) as (keyof StoredUsage)[]
 export type TakeRoom = (wanted: Partial<StoredUsage>) => ApiError | undefined
 
 /**
- * Returns a function that checks the limits of passes and bytes. Near a limit, locks the workspace until the
+ * Returns a function that checks the limits on passes and bytes. Near a limit, locks the workspace until the
  * transaction ends.
  */
 export async function openRoom(tx: Repositories, { workspaceId, token }: Asking): Promise<TakeRoom> {
@@ -88,7 +88,7 @@ export function createTakeQueue(): TakeQueue {
     const allowed = token.workspace.limits.waitingJobs
     let count = counts.get(workspaceId)
     const isOver = count !== undefined && count.jobs + jobs > allowed
-    // Use the absolute age, so that a clock that was set back does not keep an old count.
+    // Use the absolute age, so that an old count expires even if the clock was set back.
     const age = Math.abs(now.getTime() - (count?.at ?? 0))
     if (count === undefined || age >= (isOver ? RECOUNTED_MS : COUNTED_MS)) {
       count = { jobs: await store.usage.countWaitingJobs(workspaceId, allowed + 1), at: now.getTime() }

@@ -3,8 +3,8 @@ import type { Repositories } from '../../storage/store.ts'
 import type { RequestContext } from '../context.ts'
 
 /**
- * Returns the project of a scan: that of the request, or the only project of the token. If the token is bound to
- * several projects, the request must name one, because a scan that matches no pass must also be recorded in a project.
+ * Returns the project of a scan: the given one, or the only project of the token. If the token is bound to several
+ * projects, the request must name one, because even a scan without a matching pass is recorded in a project.
  * @throws ApiError NOT_FOUND if the token cannot access the project, VALIDATION_ERROR if the request must name one
  */
 export function projectOfScan(projectId: string | undefined, { token }: RequestContext): string | undefined {
@@ -31,7 +31,7 @@ export function projectOfReport({ token: { projectIds } }: RequestContext): stri
   throw new ApiError('FORBIDDEN', { message, details: { projectIds } })
 }
 
-/** Permits a change outside of projects. @throws ApiError FORBIDDEN if the token is bound to projects */
+/** Permits a change outside projects. @throws ApiError FORBIDDEN if the token is bound to projects */
 export function requireWholeWorkspace({ token }: RequestContext, message: string): void {
   if (!token.projectIds) return
   throw new ApiError('FORBIDDEN', { message, details: { projectIds: token.projectIds } })

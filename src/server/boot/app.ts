@@ -158,8 +158,8 @@ export function createApp(options: AppOptions): H3 {
 }
 
 /**
- * Rejects a second Host header, because a proxy could use another one than Node, which keeps the first (RFC 9112, 3.2).
- * Node itself rejects HTTP/1.1 without a Host.
+ * Rejects a second Host header, because Node uses the first, and a proxy could use another one (RFC 9112, 3.2). Node
+ * itself rejects HTTP/1.1 without a Host.
  */
 function requireOneHost(event: H3Event): void {
   const sent = event.runtime?.node?.req.rawHeaders ?? []

@@ -88,8 +88,8 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
   }
 
   /**
-   * Wraps a handler so that the pipelined requests of a connection are handled one at a time. By default, Node calls
-   * the handler for all of these requests at once. While requests wait, nothing more is read from the connection.
+   * Wraps a handler so that the pipelined requests of a connection are handled one at a time. By default, Node handles
+   * these requests concurrently. While requests wait, nothing more is read from the connection.
    */
   function oneAtATime(handler: RequestListener): RequestListener {
     const start = (request: IncomingMessage, response: ServerResponse) => {

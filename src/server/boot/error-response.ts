@@ -94,7 +94,7 @@ function logError(
   facts: { correlationId: string; method: string; path: string },
 ): void {
   const { status, code, cause } = problem
-  // Do not log rejections due to load, which have no cause, so that a crowd of clients cannot fill the log.
+  // Do not log rejections due to load (no `cause` is set), so that a crowd of clients cannot fill the log.
   if (status < 500 || (code === 'SERVICE_UNAVAILABLE' && cause === undefined)) return
   log.error({ ...facts, code, err: cause ?? problem }, 'request failed')
 }

@@ -10,8 +10,8 @@ export interface Instances {
 }
 
 /**
- * The intervals of exchanges while any server admits requests, and while none does. Without other servers, an exchange
- * only reads.
+ * The intervals of exchanges: BUSY_MS while any server admits requests, else REST_MS. Without other servers, an
+ * exchange only reads.
  */
 const BUSY_MS = 150
 const REST_MS = 1_000
@@ -61,7 +61,7 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
     const before = known.get(from)
     if (before?.heartbeat === latest) return
     known.set(from, { heartbeat: latest, changedAt: now, usage })
-    // Ignore usage from before this server started.
+    // On the first exchange, ignore the usage of others: it is from before this server started.
     if (isFirst) return
     for (const [key, count] of Object.entries(usage)) {
       const counted = before?.usage[key] ?? 0
@@ -81,7 +81,7 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
     while (!stopped.signal.aborted) {
       const { isBusy } = await exchange().catch((error) => {
         log.warn({ err: error }, 'could not share the rate limits with other instances')
-        // Write the row again, because other servers can have taken this one for stopped.
+        // Write the row again, because other servers might count this one as stopped.
         isAnnounced = false
         return { isBusy: false }
       })

@@ -15,8 +15,8 @@ export interface Listener {
 }
 
 /**
- * The time for a client to read a response that was sent before the whole request arrived. Also the time to send the
- * first request of a connection when the server stops.
+ * The time for a client to read a response that was sent before the whole request arrived. When the server stops, also
+ * the time for an unused connection to send its first request.
  */
 const LINGER_MS = 1_000
 

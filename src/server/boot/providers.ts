@@ -26,7 +26,7 @@ import type { ServerIdentities } from './wallets.ts'
 /** The connections to Apple and Google, or to their emulators. */
 export interface Providers {
   push?: ApplePush
-  /** The push client, unless its certificate is from the sandbox and cannot be renewed. */
+  /** The push client; undefined for a certificate of the sandbox, which cannot be renewed. */
   renewable?: RenewablePush
   google?: Omit<Sides['google'], 'wallet'>
   /** The connections of identities that are stored in the database. */

@@ -43,8 +43,8 @@ export function watchAppleFiles({ config, identities, renew, clock, log }: Watch
       found = [certificate, key, wwdr].map(({ pem }) => hash('sha256', pem)).join()
       take = () => takeOver(credentials)
     } catch (error) {
-      // Files can be missing for a moment while they are replaced, so report the error only if the next check finds the
-      // same.
+      // Files can be missing for a moment while they are replaced, so report the error only if the next check finds it
+      // again.
       found = (error as Error).message
       take = () => {
         throw error

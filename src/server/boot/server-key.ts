@@ -31,7 +31,7 @@ export async function loadServerKeys(config: Config, store: Store): Promise<Serv
   return keys
 }
 
-/** The result of comparing the key next to a SQLite database with its data; `unused` if no server has used the data. */
+/** The comparison of the key next to a SQLite database with the data in it; `unused` if no server has used the data. */
 export type KeyState = 'matches' | 'missing' | 'differs' | 'unused'
 
 /** Compares the key next to a database with the fingerprint in `draft`, the file that will replace the database. */

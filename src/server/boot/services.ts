@@ -37,14 +37,14 @@ export interface ServicesOptions
   linkTtlDays: number
   /** Whether the clock of this machine is wrong. Default: never. */
   isClockOff?: () => boolean
-  /** Default: no badges, so that pages show text buttons. */
+  /** The official wallet buttons. Default: none, so that pages show text buttons. */
   badges?: Badges | undefined
   createWallets: (loadImageFiles: LoadImageFiles) => Wallets
   push?: ApplePush | undefined
-  /** Connections of identities of the database. Default: none. */
+  /** The connections of identities that are stored in the database. Default: none. */
   connections?: IdentityConnections
   google?: Omit<Sides['google'], 'wallet'> | undefined
-  /** Default: a new decoder. */
+  /** The image decoder. Default: a new one. */
   decoder?: Decoder
   /** Returns how busy the event loop was since the last call, from 0 to 1. Default: as measured. */
   measureEventLoop?: () => number

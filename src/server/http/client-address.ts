@@ -27,7 +27,7 @@ export function networkKey(address: string): string {
   return ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/48`).toString()
 }
 
-/** Returns the key of a limit by address: an IPv4 address, or the /64 of an IPv6 address, which is one subscriber. */
+/** Returns the key of a limit by address: the IPv4 address, or the IPv6 /64, which usually has one subscriber. */
 export function addressKey(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)

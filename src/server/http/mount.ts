@@ -23,7 +23,7 @@ import { CompleteResponse, Reply } from './responses.ts'
 
 /**
  * Handles an operation of the contract: gets the parsed request and its context, and returns the body, or a `Reply`
- * with another status than the first of its route. Errors of the client are thrown as ApiError.
+ * with a status other than the first of its route. Errors of the client are thrown as ApiError.
  */
 export type Handler<R extends Route> = (
   input: RouteInput<R>,
@@ -76,8 +76,8 @@ interface Bounds {
 }
 
 /**
- * The maximum number of concurrent renders, in total and per workspace, and the maximum time that further requests
- * wait.
+ * The maximum number of concurrent renders, in total and per workspace, and the maximum waiting time of further
+ * requests.
  */
 const RENDERS = 4
 const RENDERS_OF_WORKSPACE = 2
@@ -129,11 +129,11 @@ async function serve(
     // contains only the door itself.
     const isSelf = token.door !== null && route === contract.doors.list
     const cost = isScheduledAsList(route) && !isSelf ? Math.max(LIST_BYTES, bytes.length) : bytes.length
-    // Do not enter the scheduler for an image, because its handler enters the scheduler itself, and leaves it to wait
-    // for the decoder process.
+    // Do not enter the scheduler for an image: its handler enters the scheduler, and leaves it before the decoder
+    // process runs.
     if (!route.rawBody) leaveEventLoop = await services.eventLoop.enterRequest(workspaceId, cost)
-    // Enter after the wait for the event loop. If a request held a render slot while it waits, it would delay renders
-    // of other workspaces.
+    // Take a render slot only after the wait for the scheduler. A slot that is held during this wait would delay
+    // renders of other workspaces.
     if (route.rendersDefinition) {
       const party = { name: workspaceId, work: 'requests' } as const
       await renders.enter(party, RENDER_WAIT_MS)
@@ -209,7 +209,7 @@ function startStream(
   return eventStream(open, { stopping, log, onEnd, requireAllowed })
 }
 
-/** Whether a route is scheduled as a list: lists, counts over time, and routes that render or declare much work. */
+/** Whether a route is scheduled as a list: lists, counts over time, routes that render, and routes with `readsMuch`. */
 const isScheduledAsList = ({ query, readsMuch, rendersDefinition }: Route) =>
   readsMuch === true ||
   rendersDefinition === true ||

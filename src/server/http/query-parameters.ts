@@ -15,7 +15,7 @@ export function readParameters({ searchParams }: URL): QueryParameters {
   )
 }
 
-/** Describes an issue of a parameter as the client sent it, and explains how to send several values. */
+/** Describes an issue of a parameter under the name that the client sent, and explains how to send several values. */
 export function describeParameterIssue(
   { path: [first, ...place], message }: Issue,
   given: QueryParameters,
@@ -30,8 +30,8 @@ export function describeParameterIssue(
 }
 
 /**
- * Returns how to send a list that was sent as `status[]=ISSUED` or `status=ISSUED,VOID`; undefined for any other
- * parameter.
+ * Returns the correct form, such as `status=…&status=…`, of a list that was sent as `status[]=ISSUED` or
+ * `status=ISSUED,VOID`; undefined for any other parameter.
  */
 function repeatedInstead(name: string, values: string[], query: z.ZodType): string | undefined {
   const [, plain] = /^(.+)\[\d*\]$/.exec(name) ?? []

@@ -15,7 +15,7 @@ export interface ReadinessOptions {
   isStopping: () => boolean
 }
 
-/** The timeout of the database, shorter than that of proxies. */
+/** The timeout of the database check, shorter than that of proxies. */
 const TIMEOUT_MS = 2_000
 
 export function createReadiness(options: ReadinessOptions): Readiness {
@@ -28,14 +28,14 @@ export function createReadiness(options: ReadinessOptions): Readiness {
       writable: isWritable(),
       // Only SQLite has this check, because PostgreSQL checks its own pages.
       ...(database.dialect === 'sqlite' && { integrity: database.findDamage() === undefined }),
-      // An API-only server stays ready: one wrong clock of PostgreSQL must not make a proxy remove the whole fleet.
+      // An API-only server omits the clock: if PostgreSQL's is wrong, a proxy must not remove the whole fleet.
       ...(isWorking && { clock: !isClockOff(), worker: isWorking() && !isClockOff() }),
       serving: !isStopping(),
     }
   }
 }
 
-/** Returns undefined if the database cannot be read. Migrations of a newer version do not count. */
+/** Counts pending migrations, without those of a newer version. Returns undefined if the database cannot be read. */
 async function countPending(database: Database): Promise<number | undefined> {
   try {
     return (await pendingMigrations(database)).length

@@ -8,7 +8,7 @@ export type Reserve = (bytes: number) => void
 
 /**
  * Reads a body; empty if there is none.
- * @param reserve called before bytes are read: with the announced length, then with each chunk beyond it
+ * @param reserve called with the Content-Length before the body is read, then with the size of any excess
  * @throws ApiError INVALID_INPUT (413) for more than maxBytes, INVALID_FORMAT if the body ends early
  */
 export async function readBody(event: H3Event, maxBytes: number, reserve: Reserve = () => undefined): Promise<Buffer> {
@@ -108,7 +108,7 @@ const MAX_DEPTH = 64
 
 /**
  * The maximum number of names and values in a body: ten times as many as the largest honest batch contains. The size of
- * a body is not enough as a limit, because small values cost a hundred times as much as long texts of the same size.
+ * a body is not enough as a limit, because many small values cost a hundred times as much as one text of the same size.
  */
 const MAX_VALUES = 200_000
 

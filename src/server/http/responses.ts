@@ -4,7 +4,7 @@ import type { ListPage } from '../../storage/db/list-query.ts'
 import { corsHeaders } from './cors.ts'
 import { correlationIdOf } from './middleware/observe.ts'
 
-/** A response of a handler that has headers, or another status than the first success of its route. */
+/** A handler's response with headers, or with a status other than the first success of the route. */
 export class Reply<Status extends number, Body> {
   readonly status: Status
   readonly body: Body
@@ -34,7 +34,7 @@ export function withIsoTimes<Row extends object>(row: Row): WithIsoTimes<Row> {
 
 /**
  * A response with all of its headers, which are passed to Node directly. h3 would convert them to `Headers`, copy them
- * to add the common ones, and sort them, which is a tenth of the cost of a GET.
+ * to add the common ones, and sort them. This would take a tenth of the time of a GET.
  */
 export class CompleteResponse extends HTTPResponse {
   private readonly complete: Record<string, string>

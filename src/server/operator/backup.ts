@@ -39,9 +39,9 @@ export interface Restored {
   database: string
   /** The file to which the previous database was moved; null if there was none. */
   replaced: string | null
-  /** The migrations that the backup lacked, which were applied to it. */
+  /** The names of the migrations that the backup lacked, and that were applied to it. */
   applied: string[]
-  /** Whether the server key next to the database is the one that the backup was made with. */
+  /** The comparison of the server key next to the database with the key of the backup. */
   key: KeyState
   /** Whether the backup had a checksum. A wrong checksum fails the restore. */
   verified: boolean
@@ -58,8 +58,8 @@ export interface RestoreOptions {
 const PROGRESS_MS = 200
 
 /**
- * Copies a SQLite database while servers use it. The copy contains every write that was acknowledged before it began.
- * The copy gets its name only after it is complete, verified, and synced to disk.
+ * Copies a SQLite database while servers use it. The copy contains every write that was acknowledged before the copy
+ * began. It gets its name only when it is complete, verified, and synced to disk.
  * @throws OperatorError if the file exists without `force`, or if the copy fails
  */
 export async function backUp(database: string, file: string, { force, onProgress }: BackupOptions): Promise<Backup> {
@@ -96,7 +96,7 @@ export async function backUp(database: string, file: string, { force, onProgress
 /**
  * Replaces a SQLite database with a backup. The new database is verified and synced, and then renamed atomically. The
  * previous database is kept next to it.
- * @throws OperatorError if the file is not a valid backup, or if the database is in use, or has data without `force`
+ * @throws OperatorError if the backup is not valid, the database is in use, or it contains data and `force` is not set
  */
 export async function restore(
   file: string,
@@ -145,7 +145,7 @@ async function onDisk<T>(file: string, write: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Returns whether the database exists. @throws OperatorError if it is open, or holds data and `force` is not set */
+/** Returns whether the database exists. @throws OperatorError if it is open, or has data and `force` is not set */
 async function checkTarget(target: string, force: boolean): Promise<boolean> {
   if (!(await exists(target))) return false
   if (!(await settle(target))) {
@@ -238,7 +238,7 @@ const LONGEST_LINE = 128
 const MAGIC = Buffer.from('SQLite format 3\0')
 const HEADER_BYTES = 100
 
-/** Appends the checksum line to a database that is no longer written, and syncs the file. */
+/** Appends the checksum line to a complete database, and syncs the file. */
 async function seal(path: string): Promise<void> {
   const { size } = await stat(path)
   const hash = createHash('sha256')

@@ -12,7 +12,7 @@ const walletUpdates: JobKind[] = platforms.map((platform) => `update-${platform}
 /**
  * Retries discarded or quarantined jobs. A pass that failed with its job is QUEUED again. If the job was a wallet
  * update, this also writes the event pass.updated, with `manual_requeue` as its only changed field. Without IDs, this
- * also queues the passes that could not be signed, whose jobs are not among the failed ones.
+ * also queues passes that could not be signed. These have no failed job.
  * @returns the number of jobs that are due now
  */
 export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
@@ -55,7 +55,7 @@ async function issueUnsigned(store: Store, workspaceId: string, at: Date): Promi
   return count
 }
 
-/** Deletes failed jobs permanently, and leaves their subjects unchanged. @returns their number */
+/** Deletes failed jobs permanently. Does not change their passes or other subjects. @returns the number of jobs */
 export function deleteJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
   return forFailedJobs(store, filter, 'job.delete', at, (tx, _, jobs) => tx.backlog.delete(idsOf(jobs)))
 }

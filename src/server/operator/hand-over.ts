@@ -15,8 +15,8 @@ export interface HandOverSearch {
   project?: string | undefined
   template?: string | undefined
   /**
-   * Restricts the passes to one identity, because an import accepts the passes of one identity. `server` is the
-   * identity that the flags of serve configure.
+   * Limits the passes to those of one identity, because an import accepts only one identity. `server` is the identity
+   * that the flags of serve configure.
    */
   identity?: string | undefined
 }
@@ -80,10 +80,10 @@ export interface HandOverOptions {
   onProgress: (passesRead: number, rows: number) => void
 }
 
-/** The number of passes per page, which takes at most 32 MiB if all values have the maximum size. */
+/** The number of passes per page. A page takes at most 32 MiB, even if all values have the maximum size. */
 const PAGE = 500
 
-/** The maximum number of columns for variables. Only undeclared variables can exceed it. */
+/** The maximum number of columns for variables. Only passes with undeclared variables can exceed it. */
 const MAX_VARIABLES = 1_000
 
 /**
@@ -159,7 +159,7 @@ export async function openHandOver(
 
 const BALANCE_COLUMNS = ['externalPassId', 'balance', 'delta', 'externalRef', 'reason']
 
-/** Returns an entry for each balance that differs from its start, which the template on the next server has, too. */
+/** Returns an entry for each balance that differs from its start: the template on the next server has this start. */
 function balanceRows({ pass }: HandOverPass): string[][] {
   // Void passes accept no entries.
   if (isUnissued(pass) || pass.status === 'VOID') return []

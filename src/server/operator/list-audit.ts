@@ -11,7 +11,7 @@ export interface AuditSearch {
   workspace?: string | undefined
   /** IDs or names of tokens, email addresses of people, or `operator`. */
   actors?: string[] | undefined
-  /** Actions, or kinds of rows. */
+  /** Actions such as `pass.void`, or kinds of targets such as `pass`, which select all their actions. */
   actions?: string[] | undefined
   target?: string | undefined
   since?: Date | undefined
@@ -45,7 +45,7 @@ export async function resolveSearch(store: Store, search: AuditSearch): Promise<
   }
 }
 
-/** Returns one page of the log, newest first. If the target is a scan, the last entry is the recording of the scan. */
+/** Returns one page of the log, newest first. If the target is a scan, its recording is the last entry. */
 export async function listAudit(
   store: Pick<Repositories, 'auditLog'>,
   filters: AuditFilters,

@@ -101,7 +101,7 @@ export function addGoogle(
 
 /**
  * Sets the default identity for new passes, and reactivates a retired one. The name `server` removes the default.
- * @throws OperatorError if the identity, workspace, or project does not exist, or the platform differs
+ * @throws OperatorError if the identity, workspace, or project does not exist, or the identity is for another platform
  */
 export function setDefaultIdentity(
   config: Pick<Config, 'databaseUrl'>,
@@ -326,7 +326,7 @@ export function readFiles(
   }
 }
 
-/** Runs the checks of a certificate that a server runs when it starts. @throws CredentialError if one fails */
+/** Runs the certificate checks that a server runs when it starts. @throws CredentialError if one fails */
 export async function checkIdentity(credentials: AppleCredentials, at: Date): Promise<AppleIdentity> {
   const identity = parseAppleIdentity(credentials, at)
   // Import the APNs client on demand, because other commands do not need it.

@@ -6,8 +6,8 @@ import { createToken, type MadeToken } from '../create-token.ts'
 import { auditOperator, OperatorError } from './operator.ts'
 
 /**
- * The maximum number of projects of a token. It is limited, because every query of the token's requests lists all of
- * them.
+ * The maximum number of projects per token. It is low, because every query of a token's requests lists all its
+ * projects.
  */
 const MAX_PROJECTS = 100
 

@@ -13,7 +13,7 @@ export interface Move extends StoredMove {
 export interface MoveOptions {
   /** The address of the other server, as parseMoveTarget returns it. */
   url: string
-  /** The pace. Default: the pace of the move to this address in progress, else 50. */
+  /** The pace. Default: the pace of the current move, if it is to this address, else 50. */
   passesASecond?: number | undefined
   at: Date
 }
@@ -44,7 +44,7 @@ export async function findMove(store: Store, workspace: string): Promise<Move | 
 }
 
 /**
- * Starts a move, or changes its pace. Another address restarts the move. Running servers push the phones.
+ * Starts a move, or changes its pace. Another address restarts the move. Running servers push to the phones.
  * @throws OperatorError if the workspace does not exist
  */
 export async function startMove(store: Store, workspace: string, options: MoveOptions): Promise<void> {
@@ -76,8 +76,8 @@ const CHECK_SECONDS = 10
 const MAX_CHECKED = 100
 
 /**
- * Checks the other address: requests the newest pass of each identity and template that a phone holds, as a phone
- * would. A phone that moves to a server without its pass is lost permanently. Returns false if no phone holds a pass.
+ * Checks the other address as a phone would: for each identity and template, requests the newest pass that a phone
+ * holds. A phone that moves to a server without its pass is lost permanently. Returns false if no phone holds a pass.
  * @param passTypeIdentifier the pass type of the server's own identity, which is not in the database
  * @throws OperatorError if the address does not serve one of the passes, or if phones already use the address
  */

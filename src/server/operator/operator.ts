@@ -164,7 +164,7 @@ export interface LimitsAndUsage {
   id: string
   name: string
   limits: WorkspaceLimits
-  /** Excludes requests in flight, which each server counts for itself. */
+  /** The usage, except requests in flight, which each server counts for itself. */
   usage: WorkspaceUsage
 }
 

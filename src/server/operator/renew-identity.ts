@@ -108,7 +108,7 @@ async function renewed(
   }
   if (!files) throw new OperatorError('Give the renewed certificate and its key: --certificate and --key.')
   const secrets = readFiles(files, files.wwdr === undefined ? knownIntermediate(known, keys) : undefined)
-  // Add the expected pass type and team, so that an error names both.
+  // Add the expected pass type and team, so that the error for another certificate names them.
   const { certificate } = await checkIdentity({ ...credentialsOf(secrets, files), ...subject }, at)
   return { text: JSON.stringify(secrets), expiresAt: certificate.notAfter }
 }
@@ -150,7 +150,7 @@ const CHECK_MS = 1_000
 
 /**
  * Renews an identity from its files, now and whenever a secret store rewrites them, until the signal aborts. Files are
- * checked only when two polls have read the same content, because a secret store writes the files one after the other.
+ * checked only after two polls read the same content, because a secret store writes the files one after the other.
  * Rejected content is checked again when it changes. If the database does not respond, the next poll retries.
  * @throws OperatorError at the start, if the identity does not exist or does not accept files of this kind
  */
@@ -184,7 +184,7 @@ export async function watchIdentity(
   }
 }
 
-/** Returns a digest of the files, or the error message while a file that is being replaced is missing. */
+/** Returns a digest of the files, or an error message if a file is missing while it is being replaced. */
 function contentOf(paths: string[]): string {
   try {
     return paths.map((path) => hash('sha256', readSecret(path, 'a file').pem)).join()

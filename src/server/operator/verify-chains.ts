@@ -102,7 +102,7 @@ async function verifyChain(
   // Also read blocks before the beginning of the chain: if one exists, the chain was manipulated.
   for (let after = Number.MIN_SAFE_INTEGER, isMore = true; isMore; ) {
     const entries = await store.chainReader.listEntries(key, after, BLOCKS)
-    // Skip entries after the head, which were chained since the head was read.
+    // Skip entries after the head: they were chained after the head was read.
     const known = entries.filter(({ sequence }) => sequence <= head.sequence)
     for (const entry of known) {
       verification.add(entry)
@@ -210,7 +210,7 @@ export async function* proveChain(
   }
 }
 
-/** Writes a proof to a private file, else to `writeOut`. @throws OperatorError if no entry is chained yet */
+/** Writes a proof to a private file or to `writeOut`. @throws OperatorError if no entry is chained yet */
 export async function writeProof(
   chain: ChainName,
   { database, workspace, out }: { database: string; workspace: string; out?: string | undefined },

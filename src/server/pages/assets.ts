@@ -69,10 +69,10 @@ function iconFile(base64: string): Buffer {
   return Buffer.concat([header, png])
 }
 
-/** The logo of the class that doctor writes. All servers have it, as the platform fetches it from the public URL. */
+/** The logo of the class that `doctor` writes. All servers have it: the platform fetches it from the public URL. */
 export const trialLogo = asset('logo.png', 'image/png', plainPng(660, 660, '#3b4cc0'))
 
-/** The script that copies the address in the hint for in-app browsers. Visitors can also select the address. */
+/** The script of the hint for in-app browsers: it copies the address, which visitors can also select. */
 export const copyScript = browserAsset('scripts/copy.js')
 
 export function contentTypeOf(name: string): string | undefined {
@@ -96,7 +96,7 @@ export function browserAsset(name: string): Asset {
 
 export const assetPath = '/assets/:name'
 
-/** Returns a path relative to the page of a link, so that it works under any path of a proxy. */
+/** Returns a path relative to the page of a link, so that it works under any path prefix of a proxy. */
 export function fromLink(path: string): string {
   return `..${path}`
 }
@@ -144,8 +144,8 @@ export async function precompress(file: PublicFile): Promise<PublicFile> {
 }
 
 /**
- * The compression level. The output is smaller than that of any gzip level and takes no longer. The best Brotli level
- * saves another 10 % but takes fifty times as long.
+ * The compression level. It compresses better than any gzip level, and takes no longer. The best Brotli level saves
+ * another 10 % but takes fifty times as long.
  */
 const BROTLI_QUALITY = 6
 

@@ -4,7 +4,7 @@ import { type Platform, platforms } from '../../core/contract/schemas/platform.t
 import { SetupError } from '../../core/errors.ts'
 import { type Asset, asset } from './assets.ts'
 
-/** The official buttons of the platforms, which an operator must license. The platforms forbid redrawing them. */
+/** The official wallet buttons. An operator must license them, and the platforms forbid redrawing them. */
 export interface Badges {
   /** Returns the badge of a language such as `pt-BR`, else of the language without its region, else the English one. */
   find(platform: Platform, language: string): Asset | undefined
@@ -58,7 +58,7 @@ function keyOf(platform: Platform, language: string): string {
   return `${platform}/${language.toLowerCase()}`
 }
 
-/** Returns file names without hidden files; none if the folder is missing. */
+/** Returns the names of the files that are not hidden; none if the folder is missing. */
 function namesIn(folder: string): string[] {
   let names: string[]
   try {
@@ -86,7 +86,7 @@ function readBadge(path: string, platform: Platform): { language: string; file: 
   return { language, file: asset(`badge-${platform}-${language}${extension}`, contentType, content, SEALED) }
 }
 
-/** The policy of a badge, so that an SVG that is opened directly cannot run or load anything. */
+/** The policy of a badge. It prevents an SVG from running or loading anything when it is opened directly. */
 const SEALED = { 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox" }
 
 /**

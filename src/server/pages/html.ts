@@ -39,7 +39,7 @@ export function fillHtml(sentence: string, parts: Record<string, string>): strin
   return escapeHtml(sentence).replaceAll(/\{(\w+)\}/g, (whole, name: string) => parts[name] ?? whole)
 }
 
-/** Returns the source of a content security policy that permits only this text. */
+/** Returns the source expression by which a content security policy permits exactly this text. */
 export function digestSource(text: string): string {
   return `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 }
@@ -83,7 +83,7 @@ ${main}
     headers: {
       ...pageHeaders(policy),
       'content-language': language,
-      // If a language is given, vary by Accept-Language, by which the caller chose the language.
+      // If a language is given, vary by Accept-Language, because the caller chose the language by this header.
       ...(parts.language !== undefined && { vary: 'Accept-Language' }),
     },
   }

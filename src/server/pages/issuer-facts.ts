@@ -4,12 +4,12 @@ import { resolveImages } from '../../core/rules/template/image-choice.ts'
 import { fill, placeholdersIn, type SystemVariable } from '../../core/rules/template/placeholder.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 
-/** Facts about a pass that pages can show to anyone, such as in chat previews. They contain no data of the holder. */
+/** Facts about a pass that anyone can see, for example in chat previews. They contain no data of the holder. */
 export interface IssuerFacts {
   /** Empty if the name depends on the holder. */
   organization: string
   template: string
-  /** The kind of pass according to the definition. Empty if it contains a value of a holder. */
+  /** The kind of pass according to the definition. Empty if the text contains a value of a holder. */
   description: string
   /** The image id of a wide picture. */
   pictureId: string | undefined
@@ -17,7 +17,7 @@ export interface IssuerFacts {
   /** The color as `#rrggbb`. */
   background: string | undefined
   contacts: Contact[]
-  /** The languages of the definition's texts, if it names them. */
+  /** The languages of the definition's texts; undefined if the definition names none. */
   languages: Definition['languages']
 }
 
@@ -29,7 +29,7 @@ export interface Contact {
 
 const MAX_CONTACTS = 5
 
-/** Returns the facts. Omits texts that contain a value of a pass. */
+/** Returns the issuer's facts. Omits texts that contain a value of a pass. */
 export function issuerFacts(
   { design, languages }: Pick<Definition, 'design' | 'languages'>,
   { templateName, projectName }: Pick<StoredPass, 'templateName' | 'projectName'>,

@@ -7,13 +7,13 @@ import type { Logger } from '../log.ts'
 export type LinkOpen = Platform | 'other'
 
 export interface LinkOpens {
-  /** Counts an opening. Passes without a project are not counted. */
+  /** Counts an opening of a link, unless its pass has no project. */
   note(pass: { workspaceId: string; projectId: string | null }, kind: LinkOpen, at: Date): void
-  /** Counts a visit of a join page by its source, which the visitor can choose freely. */
+  /** Counts a visit of a join page under its source, a name that the visitor can choose freely. */
   noteJoin(page: { workspaceId: string; projectId: string | null }, source: string | null, at: Date): void
   /**
-   * Returns the source under which a visit or a pass of a page is counted. Sources above MAX_SOURCES count as none, so
-   * that made-up sources cannot fill the figures.
+   * Returns the source under which a visit or a pass is counted. After MAX_SOURCES sources, new ones count as no
+   * source, so that made-up sources cannot fill the figures.
    */
   countedSource(projectId: string, source: string | null, at: Date): string
   flush(): Promise<void>

@@ -37,7 +37,7 @@ export interface PublicOptions {
   hasSignIn: boolean
 }
 
-/** The number of bytes for which a file counts as one more request against the limit. */
+/** A unit of file size, in bytes. For each full unit, a file counts as one more request against the limit. */
 const BYTES_A_REQUEST = 256 * 1024
 
 /** Mounts all routes without a token, except hosted links and the routes of wallets. */
@@ -103,16 +103,14 @@ export function mountPublic(app: H3, { services, readiness, limitFiles, hasSignI
 /** The size of images in chat previews. Some chats reject files of more than 600 kB. */
 const sharedSize = { width: 800, height: 420, scale: 1 } as const
 
-/**
- * Returns the image for chats. Creates it with the first request, if the image was uploaded before this size existed.
- */
+/** Returns an image in the size for chats. Creates it on request if the image was uploaded before this size existed. */
 async function findShared(id: string, { store, images }: Pick<Services, 'store' | 'images'>) {
   if (!(await store.images.isPublic(id))) return undefined
   const [file] = await images.loadFiles(id, [sharedSize])
   return file && { contentType: 'image/png', data: file.bytes }
 }
 
-/** The pages, each of which is created with its first request. */
+/** The pages of the API reference. Each is created on its first request. */
 const docsPages = [
   [docsPath, onceDescribed(() => fileOf(referencePage()))],
   [objectsPath, onceDescribed(() => fileOf(objectsPage()))],
@@ -139,7 +137,7 @@ function onceDescribed(make: () => PublicFile): () => Promise<PublicFile> {
   })
 }
 
-/** Creates a value once. A failure is retried with the next call. */
+/** Creates a value once. After a failure, the next call tries again. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   return () => {
@@ -172,7 +170,7 @@ export interface ImageSource {
   images: { findPublic(id: string): Promise<{ contentType: string; data: Uint8Array } | undefined> }
 }
 
-/** The size of the cache, enough for a few dozen icons and logos, which phones and pages request repeatedly. */
+/** The size of the cache. Enough for a few dozen icons and logos, because phones and pages request them repeatedly. */
 const MAX_BYTES = 32 * 1024 * 1024
 
 const SHARED_BYTES = 8 * 1024 * 1024

@@ -16,10 +16,10 @@ import { htmlDocument, pageHeaders } from './html.ts'
 
 /**
  * Pages that a script renders in the reader's language, so their documents contain no text. Addresses are relative, so
- * that they work under any path of a proxy.
+ * that they work under any path prefix of a proxy.
  */
 
-/** The path of the page with which any phone becomes a door. The paths of its files start with this path. */
+/** The path of the page that turns any phone into a door. The paths of its files start with this path. */
 export const doorPath = '/door'
 /**
  * The path of the desk, a page for anyone with a token or a session (decisions/0026). The paths of its files

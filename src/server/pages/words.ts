@@ -39,9 +39,9 @@ const MAX_LANGUAGES = 30
 
 /**
  * Returns the best language of the pages for the `Accept-Language` of a visitor, else English. If the definition names
- * languages, the issuer's texts are in the best of these, and the words of the page, too, if possible. If the visitor
- * requests none of these languages, the issuer's texts are in the default language of the definition, and the words of
- * the page in the visitor's.
+ * languages, the issuer's texts are in the best of these, and so are the words of the page, if they are translated. If
+ * the visitor requests none of these languages, the issuer's texts are in the definition's default language, and the
+ * words of the page in the visitor's.
  */
 export function pageLanguage(headers: Headers, languages?: Definition['languages']): PageLanguage {
   const wanted = wantedLocales(headers)

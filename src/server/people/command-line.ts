@@ -7,7 +7,7 @@ import type { CommandLine } from './sign-in.ts'
 /** The time for which the code of a sign-in works. */
 const CODE_MS = 60_000
 
-/** The associated data of sealed texts, so that a sealed code cannot be opened as a device, or a device as a code. */
+/** The associated data of seals, so that a code does not open as a device sign-in, nor the reverse. */
 const SEAL_ROW = 'command-line'
 const DEVICE_ROW = 'device'
 
@@ -31,7 +31,7 @@ export function readCommandLine(query: URLSearchParams): CommandLine | undefined
   throw validationError([{ path: ['port'], message: 'Is not a sign-in of the command line' }])
 }
 
-/** Returns the address of the command line on the machine of the browser, with a code for the token of the session. */
+/** Returns the loopback address at which the command line waits, with a code that it exchanges for a session token. */
 export function commandLineUrl(
   { port, state, challenge }: CommandLine,
   token: string,
@@ -43,7 +43,7 @@ export function commandLineUrl(
   return `http://127.0.0.1:${port}/?${new URLSearchParams({ code: sealed, state })}`
 }
 
-/** Returns the token of a session. @throws ApiError VALIDATION_ERROR for an expired code or a wrong verifier */
+/** Exchanges a code for a session token. @throws ApiError VALIDATION_ERROR for an expired code or a wrong verifier */
 export function exchangeCode(body: string, { current, previous }: ServerKeys, at: Date): string {
   const { code, verifier } = (parseJson(body) ?? {}) as { code?: unknown; verifier?: unknown }
   const opened = typeof code === 'string' ? open<Code>(code, SEAL_ROW, [current, ...previous]) : undefined
@@ -53,7 +53,7 @@ export function exchangeCode(body: string, { current, previous }: ServerKeys, at
   throw validationError([{ path: ['code'], message: 'Is invalid or has expired. Sign in again' }])
 }
 
-/** A sign-in on another device, which the command line keeps sealed. */
+/** The state of a sign-in on another device. The command line keeps this state, sealed. */
 interface DeviceHandle {
   deviceCode: string
   workspace?: string | undefined

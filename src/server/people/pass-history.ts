@@ -20,12 +20,12 @@ const historyRoute = route('GET', `${deskPath}/passes/{id}/history`, {
 /** A token gets no history, because only people with a role in the workspace can see the names of others. */
 const listHistory: Handler<typeof historyRoute> = async ({ params: { id }, query }, { store, workspaceId, token }) => {
   if (!token.person) throw new ApiError('FORBIDDEN', { message: 'Sign in to see who changed the pass.' })
-  // Find the pass first, because only the passes are limited to the projects of the role.
+  // Find the pass first: unlike passes, log entries are not limited to the projects of the role.
   const pass = await store.passes.find(workspaceId, id)
   if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId: id } })
   const { rows, total, ...rest } = await store.auditLog.list({ ...query, workspaceId, passId: id })
   const isCreated = /^pass\.(create|import)$/.test(rows.at(-1)?.action ?? '')
-  // One entry, which names no pass, records a request that created several passes.
+  // A request that created several passes has one entry, which names no pass.
   const batch = rest.hasMore || isCreated ? undefined : await store.auditLog.findBatch(workspaceId, pass.createdAt)
   const all = batch ? [...rows, batch] : rows
   return toPage({ ...rest, rows: all, total: total + all.length - rows.length }, toHistoryEntry)
@@ -34,6 +34,6 @@ const listHistory: Handler<typeof historyRoute> = async ({ params: { id }, query
 export const passHistory = { route: historyRoute, handler: listHistory } as unknown as PageRoute
 
 function toHistoryEntry({ id, at, action, actor, tokenId }: StoredAuditEntry) {
-  // The name of an operator begins with an account and a machine, which are not for members.
+  // Remove the account and the machine at the beginning of an operator's name, because members must not see them.
   return { id, at: at.toISOString(), action, actor: tokenId === null ? actor.split(': ').at(-1)! : actor }
 }

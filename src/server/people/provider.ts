@@ -54,7 +54,7 @@ export interface DeviceSignIn {
   /** The code that the person enters at `verificationUri`. */
   userCode: string
   verificationUri: string
-  /** The lifetime of the codes in seconds. `interval` is the time between two polls in seconds. */
+  /** The lifetime of the codes, in seconds. `interval` is the time between two polls, in seconds. */
   expiresIn: number
   interval: number
 }
@@ -69,13 +69,13 @@ export const CLOCK_TOLERANCE_SECONDS = 60
 /** The time for which the endpoints of the provider are cached. Keys are read for each sign-in. */
 const METADATA_MS = 3_600_000
 
-/** The time after a failed request for the endpoints during which no other request is sent. */
+/** The pause after a failed request for the endpoints. */
 const FAILURE_MS = 3_000
 
 /** The maximum age of a logout token. */
 export const LOGOUT_SECONDS = 300
 
-/** The minimum time between two requests for the keys of logout tokens, which anyone can cause. */
+/** The minimum time between two requests for the keys of logout tokens, because anyone can cause such requests. */
 const LOGOUT_KEYS_COOLDOWN_MS = 10_000
 
 const SCOPE = 'openid email profile'
@@ -254,7 +254,7 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
         const isLogout = typeof events === 'object' && events !== null && LOGOUT_EVENT in events
         const isTyped =
           protectedHeader.typ === undefined || /^(application\/)?(logout\+)?jwt$/i.test(protectedHeader.typ)
-        // Reject an ID token, which has a nonce and no event, as a logout token.
+        // Reject an ID token: unlike a logout token, it has a nonce and no event.
         if (!isLogout || !isTyped || nonce !== undefined) throw new ProviderError('rejected', 'not_a_logout_token')
         const providerSession = typeof sid === 'string' ? sid : undefined
         if (subject === undefined && providerSession === undefined) throw new ProviderError('rejected', 'nobody_named')

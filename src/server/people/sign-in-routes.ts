@@ -218,7 +218,7 @@ async function readJson(event: H3Event): Promise<string> {
   return decodeUtf8(await readBody(event, MAX_BODY_BYTES))
 }
 
-/** Returns the person and the permissions of the session, and the token that its changes need. */
+/** Returns the person and the roles of the session, and the CSRF token that requests with changes need. */
 async function showSession(event: H3Event, { services }: PeopleOptions, limits: CallerOptions): Promise<Response> {
   const caller = await identifyCaller(event, limits, services.clock())
   if (!caller.session) throw new ApiError('NOT_FOUND', { message: 'A token has no session.' })
@@ -227,7 +227,7 @@ async function showSession(event: H3Event, { services }: PeopleOptions, limits: 
   return json({ email: caller.name, workspace, roles: grants, csrfToken, expiresAt: caller.expiresAt!.toISOString() })
 }
 
-/** Ends the session of a browser. The response has the address at which the person also signs out of the provider. */
+/** Ends the session of a browser. The response has the address for signing out of the provider, too. */
 async function signOut(
   event: H3Event,
   { services, publicUrl }: PeopleOptions,

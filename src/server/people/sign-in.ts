@@ -39,7 +39,7 @@ export function sealSignIn(pending: PendingSignIn, { current }: ServerKeys): str
   return seal(JSON.stringify(pending), SEAL_ROW, current, 'sign-ins')
 }
 
-/** Returns the sign-in of a cookie; undefined if it is missing, expired, or not sealed by this installation. */
+/** Returns the sign-in in a cookie; undefined if the cookie is missing, expired, or not sealed by this installation. */
 export function openSignIn(
   sealed: string | undefined,
   { current, previous }: ServerKeys,
@@ -60,7 +60,7 @@ export type SignInResult =
   | { session: { secret: string; workspaceId: string } }
   | { problem: 'unverified' }
   | { problem: 'noRole'; email: string }
-  /** The person has roles in several workspaces, and requested none. */
+  /** The names of the workspaces in which the person has roles, if there are several and the request names none. */
   | { choices: string[] }
 
 /**

@@ -85,7 +85,7 @@ function keyOf({ passId, name, externalRef }: Pick<StoredEntry, 'passId' | 'name
   return JSON.stringify([passId, name, externalRef])
 }
 
-/** Returns the versions of those passes that have balances. Runs no query if there are none. */
+/** Returns the template versions of the passes with balances. Runs no query if no pass has balances. */
 export async function versionsOf(
   tx: Repositories,
   passes: StoredPass[],

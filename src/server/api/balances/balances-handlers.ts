@@ -24,7 +24,7 @@ export const balances: Handlers<typeof contract> = {
     const { store, workspaceId, services } = context
     const pass = await getPass(id, context)
     const definition = await services.definitions.find(workspaceId, pass.templateVersionId)
-    // Accept a balance that the version no longer defines if it has entries, so that these can still be read.
+    // If a balance has entries, accept it even if the version no longer defines it, so that they can still be read.
     const isKnown = (definition && findBalance(definition, name)) || sumOf(pass.balanceSums, name).count > 0
     if (!isKnown) throw noBalance(pass.id, name)
     return toPage(await store.balanceEntries.list(workspaceId, { passId: pass.id, name }, query), toEntry)

@@ -29,7 +29,7 @@ export function newEntry(
   const entry = {
     id: newId(at),
     passId: pass.id,
-    // Use the sum of the entries as the value after an upgrade to a version without the balance.
+    // If the pass was upgraded to a version without the balance, use the sum of the entries.
     value: balanceValue(findBalance(definition, name) ?? { start: 0 }, name, balanceSums),
     externalRef: null,
     reason: null,

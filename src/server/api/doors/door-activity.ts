@@ -18,8 +18,7 @@ export function createDoorActivity({ store, log }: { store: Store; log: Logger }
   let noted = new Map<string, DoorState & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined
   /**
-   * Tokens of doors whose first request was written immediately. After the write, `isSeen` of a cached token is still
-   * false.
+   * Door tokens whose first request was written. Needed because `isSeen` of a cached token stays false after the write.
    */
   const firstSeen = new WeakSet<TokenWithWorkspace>()
 

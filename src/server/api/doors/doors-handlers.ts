@@ -15,7 +15,7 @@ const MAX_MS = MAX_DOOR_DAYS * 86_400_000
 
 /** The maximum number of open invitations per project. */
 const MAX_INVITATIONS = 100
-/** The maximum number of doors per project, together with unclaimed uses of invitations. */
+/** The maximum number of doors per project, including unclaimed uses of invitations. */
 const MAX_DOORS = 5_000
 
 export const doors: Handlers<typeof contract> = {

@@ -39,7 +39,7 @@ export interface Created<T> {
 
 /**
  * The maximum number of attempts to find or insert a message. If all attempts fail, the idempotency key belongs to a
- * message of a project that the token cannot access.
+ * message in a project that the token cannot access.
  */
 const MAX_ATTEMPTS = 5
 
@@ -58,7 +58,7 @@ export async function findKnown<T>(
 
 /**
  * Creates one message per idempotency key, even for concurrent requests. Returns the existing or the created message.
- * An existing message is returned even if a new one would be rejected, for example because the queue is full.
+ * Returns an existing message even if a new one would be rejected, for example because the queue is full.
  * @param insert returns undefined if another request used the key in the meantime
  * @throws ApiError CONFLICT if the queue is full, or if the token cannot access the message of the key
  */

@@ -24,7 +24,7 @@ export interface Change {
 /**
  * Returns the text that makes Android phones ring for a change that iPhones announce automatically. Returns undefined
  * if there is nothing to announce, no holder has the pass in the wallet of CAPPED_PLATFORM, or the pass has reached the
- * cap for 24 hours. Unlike for notifications of the API, SKIPPED notifications do not count toward the cap.
+ * cap for 24 hours. SKIPPED notifications count toward the cap of API notifications, but not here.
  */
 export async function findAndroidAlert(
   tx: Repositories,

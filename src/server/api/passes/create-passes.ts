@@ -28,8 +28,8 @@ export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPass
 
 /**
  * Creates passes with their jobs. Each item succeeds or fails separately, and results are in the order of the items. If
- * a pass of the template has the externalPassId, the result is this pass, regardless of the other fields. After an
- * interrupted call, every stored pass is complete, and the same request creates the missing ones.
+ * a pass of the template already has the externalPassId, the result is that pass, regardless of the other fields. After
+ * an interrupted call, every stored pass is complete, and the same request creates the missing ones.
  */
 export async function createPasses(items: unknown[], context: RequestContext): Promise<CreateResult[]> {
   const parsed = await mapInSlices(items, (item) => parseItem(PassCreate, item))
@@ -42,7 +42,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
   const plans = await planPasses(runs, { existing, versionsOfFirst: versions }, context)
   const planned = [...plans.values()].filter((plan): plan is ClaimingPass => !(plan instanceof ApiError))
   const { inserted, rejected } = await insertPasses(planned, context)
-  // Read the passes that a concurrent request inserted before this one. They are visible after the commit.
+  // After the transaction, read the passes that a concurrent request inserted first.
   const raced = await findExisting(
     planned.filter(({ externalPassId }) => !inserted.has(externalPassId)),
     context,
@@ -151,7 +151,7 @@ export async function insertPlanned(tx: Repositories, requests: Planned[]): Prom
     })),
   )
   if (jobs.length > 0) await tx.jobs.insert(jobs, now)
-  // Write one entry per request. The correlation ID leads from the entry of a batch to its passes.
+  // Write one entry per request. The correlation ID links the entry of a batch to its passes.
   const entries = written.flatMap(({ inserted, context }) => {
     const [only, ...others] = inserted.values()
     if (only === undefined) return []
@@ -221,8 +221,8 @@ const findTogether = grouped(async (store: Store, take: () => { workspaceId: str
 })
 
 /**
- * Plans an insert or an error for each request. As with sequential single requests, the first valid request of an
- * externalPassId creates the pass. Later requests have no plan and return that pass.
+ * Plans an insert or an error for each request. The first valid request for an externalPassId creates the pass. Later
+ * ones have no plan and return that pass, as if the requests were sent one after the other.
  */
 async function planPasses(
   runs: PassCreate[][],

@@ -9,15 +9,14 @@ import { accountOf } from '../../../storage/workspaces/identities-repository.ts'
 import type { RequestContext } from '../../context.ts'
 
 /**
- * A version with the accounts of its passes. The account is undefined for a platform that the server does not issue
- * for.
+ * A version with the account of its passes on each platform; undefined if the server does not issue for the platform.
  */
 export interface ImportVersion {
   version: PublishedVersion
   accounts: Record<Platform, string | null | undefined>
   /**
-   * Whether other workspaces can use the account. If so, passes of another provider cannot be imported under it,
-   * because workspaces could take over each other's passes.
+   * Whether other workspaces can use the account. If so, the import rejects another provider's passes, because
+   * workspaces could take over each other's passes.
    */
   isShared: Record<Platform, boolean>
 }
@@ -85,12 +84,12 @@ const SHARED =
   'Other workspaces use the pass type and the issuer of this server, too. Ask the operator for a separate identity for passes of ' +
   'another provider (passes identity add … --workspace).'
 
-/** The number of passes by device, in rows of an import that are accepted but not stored yet. */
+/** For each device, the number of its passes in accepted rows that are not stored yet. */
 export type NamedDevices = Map<string, number>
 
 /**
- * Returns errors, by externalPassId, for rows with a device that would hold more passes of the workspace than allowed.
- * Concurrent transactions on PostgreSQL do not see each other's rows, so together they can exceed the limit.
+ * Returns an error, by externalPassId, for each row that would exceed the number of passes of the workspace per device.
+ * On PostgreSQL, concurrent transactions do not see each other's rows, so together they can exceed the limit.
  * @param named accumulates the devices of accepted rows
  */
 export async function rejectFullDevices(

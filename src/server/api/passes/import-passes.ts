@@ -66,7 +66,7 @@ export async function importPasses(
   )
   const planned = [...plans.values()].filter((plan): plan is PlannedImport => !(plan instanceof ApiError))
   const { inserted, rejected } = await insertImports(planned, { dryRun, context })
-  // Read the passes that a concurrent request imported before this one. They are visible after the commit.
+  // After the transaction, read the passes that a concurrent request imported first.
   const notInserted = planned.filter(({ externalPassId: id }) => !inserted.has(id) && !rejected.has(id))
   const raced = await findImported(
     notInserted.map(({ item }) => item),
@@ -232,7 +232,7 @@ async function insertImports(plans: PlannedImport[], options: ImportOptions): Pr
   return all
 }
 
-/** The number of devices that count as one pass in the size of a transaction. */
+/** The number of devices that add as much to the size of a transaction as one pass. */
 const DEVICES_A_PASS = 20
 
 function partsOf(plans: PlannedImport[], passesPerTurn: number): PlannedImport[][] {

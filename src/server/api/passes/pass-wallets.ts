@@ -7,10 +7,10 @@ import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { StoredRegistration } from '../../../storage/passes/registrations.ts'
 import type { RequestContext } from '../../context.ts'
 
-/** The maximum number of devices in a response, which is also the maximum number of devices of a pass. */
+/** The maximum number of devices in a response, equal to the maximum for one pass. */
 const MAX_DEVICES = 10_000
 
-/** @throws ApiError VALIDATION_ERROR if several passes have more devices than a response can hold */
+/** @throws ApiError VALIDATION_ERROR if several passes together have more than MAX_DEVICES devices */
 export async function walletsOf(
   passes: StoredPass[],
   { store, workspaceId }: Pick<RequestContext, 'store' | 'workspaceId'>,

@@ -83,7 +83,7 @@ export const passes: Handlers<typeof contract> = {
       await tx.passes.raiseLinkGeneration(workspaceId, pass.id, now)
       if (pass.group) await tx.groups.raiseLinkGeneration(workspaceId, pass.group.id)
       await audit(tx, context, 'pass.revoke-links', pass.id)
-      // Count a smart link and one link per platform if the pass can be installed. Other passes have no links.
+      // An installable pass has a smart link and one link per platform. Other passes have no links.
       const revokedCount = isInstallable(effectiveStatus(pass, now)) ? 1 + services.wallets.all.length : 0
       return { id: pass.id, revokedAt: now.toISOString(), revokedCount }
     })

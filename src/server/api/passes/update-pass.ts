@@ -29,9 +29,9 @@ import { newAppleToken } from './create-passes.ts'
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
   dryRun: boolean
-  /** Whether the update is one of many, whose wallets are updated after those of interactive changes. */
+  /** Whether the update is part of a bulk change. Interactive changes reach wallets before bulk changes. */
   isBulk?: boolean
-  /** Whether the pass gets a new scan code, or a new holder with a new code, token, and serial number. */
+  /** `code`: a new scan code. `holder`: a new holder, with a new scan code, token, and serial number. */
   renewal?: 'code' | 'holder'
 }
 
@@ -70,7 +70,7 @@ export async function updatePass(
   })
   if (fields.length === 0) return { pass, rings: false }
   if (options.renewal === 'code') requireShownCode(pass, version)
-  // A new code also replaces the printed payload of another provider.
+  // A new code also replaces the payload of another provider, such as one that is printed.
   const code = options.renewal
     ? { scanCode: newScanCode(), scanPayload: null }
     : { scanCode: pass.scanCode, scanPayload: pass.scanPayload }
@@ -171,8 +171,8 @@ async function storeChange(
 }
 
 /**
- * Updates the stored address of a pass of a join page after a change of its variables, so that the holder gets the link
- * at the new address.
+ * If a change of variables changes the email address of a pass of a join page, stores the new one, so that the holder
+ * gets the link at this address.
  * @throws ApiError CONFLICT if another pass of the join page has the new address
  */
 async function followAddress(

@@ -13,7 +13,7 @@ export interface Attempt {
   passId?: string | undefined
   projectId?: string | undefined
   scanContextKey?: string | undefined
-  /** The date as YYYY-MM-DD for which the scan is evaluated. */
+  /** The date for which the scan is evaluated, as YYYY-MM-DD. */
   validityDate?: string | undefined
   /** The actual time of the attempt. */
   realTime: Date
@@ -30,8 +30,8 @@ export interface Attempt {
   /** The decision of the device, if the attempt was decided offline. */
   result?: 'accepted' | 'denied' | undefined
   /**
-   * The IDs of the passes with the payload, which were found before the transaction. If the request names a pass by its
-   * ID, the list contains only this ID.
+   * The IDs of the passes with the payload, read before the transaction. If the request contains a `passId`, only this
+   * ID.
    */
   matches: string[]
 }
@@ -49,16 +49,16 @@ export interface EvaluatedScan extends ScanDecision {
   balances: RuledBalance[] | undefined
 }
 
-/** Returns the pass of an attempt; undefined if the attempt names none or several. */
+/** Returns the pass of an attempt; undefined if the attempt matches no pass or several. */
 export function namedPass({ matches: [match, ...others] }: Pick<Attempt, 'matches'>): string | undefined {
   return others.length > 0 ? undefined : match
 }
 
-/** A movement in a zone, as it was read in the transaction of the scan. */
+/** The zone and direction of an attempt, with the neighboring movements. Read in the transaction of the scan. */
 export interface ZoneAttempt {
   zone: StoredZone
   direction: Direction
-  /** The neighboring movements of the pass in the zone; undefined if the attempt names no pass, or several. */
+  /** The neighboring movements of the pass in the zone; undefined if the attempt matches no pass or several. */
   around: FoundMovements | undefined
 }
 

@@ -38,7 +38,7 @@ const KEPT_MS = 2 * CURRENT_MS
 /** The size of the cache of compressed pages of all workspaces: four lists of 100,000 passes. */
 const MAX_BYTES = 32 * 1024 * 1024
 /**
- * The maximum number of earlier lists in memory. They are kept, because a door requests the changes since its last
+ * The maximum number of lists in memory. Earlier lists are kept, because doors request the changes since their last
  * list.
  */
 const MAX_LISTS = 10_000
@@ -49,7 +49,7 @@ export function createDoorLists(): DoorLists {
   const pages = createFairCache<Buffer>(MAX_BYTES, ({ length }) => length)
   const reading = new Map<string, Promise<EncodedBody<never>>>()
 
-  /** Whether pages of a list can be sent again, because none of its passes was erased and no template was renamed. */
+  /** Whether pages of a list can be sent again: no pass in the list was erased, and no template was renamed. */
   const mayRepeat = (list: StoredSnapshot, { store, workspaceId }: ListContext) =>
     store.snapshots.mayRepeat(workspaceId, list)
 
@@ -75,7 +75,7 @@ export function createDoorLists(): DoorLists {
     if (known) {
       const list = await known
       if (isCurrent(list, context) && (await mayRepeat(list, context))) return list
-      // Another request can have begun a list in the meantime: use that one.
+      // If another request began a list in the meantime, use that list.
       const next = current.get(place)
       if (next && next !== known) return next
     }

@@ -21,7 +21,7 @@ import { readBalances } from './scan-balances.ts'
 import { toScanItem } from './scan-shapes.ts'
 import { createPlaces, movementOfPass, readZones } from './zone-scans.ts'
 
-/** Returns the IDs of the passes that each scan names: its passId if given, else the passes with its payload. */
+/** Returns the pass IDs for each scan: the given `passId`, or else those of all passes with the scanned payload. */
 export async function findMatches(
   { identifiers }: Repositories,
   workspaceId: string,
@@ -61,7 +61,7 @@ export async function evaluateScans(
   const languages = await languagesOfMessages(
     tx,
     decided.map(({ pass, decision }, n) => ({
-      // Omit the pass of an accepted scan, whose message contains no time and needs no time zone.
+      // Omit the pass of an accepted scan: the message contains no time, so it needs no time zone.
       pass: decision.result === 'accepted' ? null : pass,
       language: attempts[n]!.language,
     })),
@@ -248,7 +248,7 @@ export function toStoredScan(body: ScannedBody, decision: EvaluatedScan, { now, 
     verified: 'online',
     passId: pass?.id ?? null,
     externalPassId: pass?.externalPassId ?? null,
-    // A scan without a match belongs to the project of the door, if its token is bound to one.
+    // A scan without a pass belongs to the project in the request if the token is bound to projects, else to none.
     projectId: pass ? pass.projectId : ((token.projectIds && body.projectId) ?? null),
     templateId: pass?.templateId ?? null,
     templateVersionId: pass?.templateVersionId ?? null,

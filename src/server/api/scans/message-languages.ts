@@ -26,7 +26,7 @@ export function languageOf({ headers }: Pick<RequestContext, 'headers'>): DoorLa
   return language
 }
 
-/** Returns the language of each message, with the time zone of its pass if the door has sent none. */
+/** Returns the language of each message, with the time zone of its pass if the door sent no time zone. */
 export async function languagesOfMessages(
   tx: Repositories,
   messages: { pass: StoredPass | null; language: DoorLanguage | undefined }[],

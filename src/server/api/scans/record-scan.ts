@@ -19,8 +19,8 @@ import { lockForRounds, retryChangedZones, toScanZone, writeMovements } from './
 const MAX_CANDIDATES = 20
 
 /**
- * Evaluates and records a scan, together with concurrent ones. If the externalRef is already recorded, or a concurrent
- * request records it first, nothing changes, and the response is that of the first scan. The insert detects a known
+ * Evaluates and records a scan, together with concurrent ones. If a scan with the externalRef is already recorded, even
+ * by a concurrent request, changes nothing and returns the response of that scan. The insert detects the known
  * externalRef, so that new scans need no query for it.
  */
 export async function recordScan(given: ScanCreate, context: RequestContext): Promise<ScanResponse> {
@@ -52,7 +52,7 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
 }
 
 /**
- * Replays the scan with the externalRef, even if the scan's zone was deleted. Throws the error if the scan is missing.
+ * Replays the scan with the externalRef, even if the scan's zone was deleted. Throws `error` if no scan has it.
  */
 async function replayOrThrow(error: ApiError, body: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   const scan = body.externalRef === undefined ? undefined : await findByRef(body, context)
@@ -66,7 +66,7 @@ const findMatchesTogether = grouped((store: Store, take: () => { body: ScanCreat
   return findMatches(store, requests[0]!.context.workspaceId, bodies)
 })
 
-/** Throws the error for an externalRef that belongs to a scan in a project that the token cannot access. */
+/** Throws the error for an externalRef of a scan in a project that the token cannot access. */
 export function takenRef(externalRef: string | undefined): never {
   throw new ApiError('CONFLICT', {
     message: 'The externalRef belongs to a scan of another project.',
@@ -85,8 +85,8 @@ function replay(scan: StoredScan, { projectId }: ScanCreate, context: RequestCon
 }
 
 /**
- * Returns the response to a recorded scan. If the payload has several matches, a given project narrows them, as in the
- * first response.
+ * Returns the response to a recorded scan. If the payload matches several passes, the candidates are limited to
+ * `projectId`, if given, as in the first response.
  */
 export async function replayResponse(
   scan: StoredScan,
@@ -177,9 +177,9 @@ const MOST_OF_PASS = 8
 /**
  * Evaluates and records concurrent scans of a workspace in one transaction, with the same result as in separate
  * transactions. Each scan of a pass must count the uses of earlier ones, so scans of the same pass go into separate
- * rounds or transactions. Scans for which a person waits at a door are recorded before reports, for example when a
- * hundred doors reconnect. Returns undefined for scans whose externalRef is already recorded, and the error of a scan
- * whose zone is unknown.
+ * rounds or transactions. Scans with a person waiting at the door are recorded before reports, such as those of a
+ * hundred doors that reconnect. Returns undefined for scans whose externalRef is already recorded, and the error of a
+ * scan whose zone is unknown.
  */
 export const recordTogether = grouped(
   (store: Store, take: () => PendingScan[]) => {

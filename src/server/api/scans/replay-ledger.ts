@@ -12,12 +12,12 @@ import { requireProject } from '../token-projects.ts'
 
 const MAX_SCANS = 1_000_000
 
-/** The maximum number of scans of a pass, which are all in memory together. A ticket of one person has far fewer. */
+/** The maximum number of scans of a pass. They are all in memory together. An ordinary ticket has far fewer scans. */
 const MAX_SCANS_OF_PASS = 100_000
 
 /**
- * The number of passes, and of scans, per read. It is low, because each row can have a policy of 30 KB, and the driver
- * converts all rows at once.
+ * The numbers of passes and of scans per read. They are low, because each row can have a policy of 30 KB, and the
+ * driver converts all rows in one step.
  */
 const PASSES = 200
 const ROWS = 200

@@ -30,7 +30,7 @@ interface Received {
   matches: string[]
   /** The reported time of the scan, or the nearest possible time. */
   realTime: Date
-  /** The reported time, if it is impossible. */
+  /** The reported time if it is impossible, else null. */
   deviceTime: Date | null
 }
 
@@ -67,7 +67,7 @@ export async function reportScans(given: OfflineScan[], context: RequestContext)
 }
 
 /**
- * Returns a report with its zone. If the door decided without a zone, the report gets none, even if the door has a zone
+ * Returns a report with its zone. If the door decided without a zone, the report has no zone, even if the door has one
  * by now.
  */
 function asDecided(scan: OfflineScan, context: RequestContext): OfflineScan {
@@ -104,7 +104,7 @@ async function receive(reports: ProjectScan[], context: RequestContext): Promise
 /**
  * Checks the zones of all reports before any is recorded. Accepts a deleted zone, because the device can have scanned
  * before the deletion.
- * @throws ApiError NOT_FOUND for an unknown zone, or a zone of another project than the scan
+ * @throws ApiError NOT_FOUND for an unknown zone, or a zone of a project other than the scan's
  */
 async function requireZones(
   reports: { report: ProjectScan; matches: string[] }[],

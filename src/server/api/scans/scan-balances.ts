@@ -10,8 +10,8 @@ import { type NewEntry, newEntry, writeEntries } from '../balances/write-entries
 import type { DecidedScan } from './attempt.ts'
 
 /**
- * Returns the balances of each pass, and their changes by an accepted scan. Omits passes without balances, for which it
- * runs no statement.
+ * Returns the balances of each pass, with the changes that an accepted scan makes. Omits passes without balances, and
+ * runs no query for them.
  */
 export async function readBalances(
   tx: Repositories,
@@ -108,7 +108,7 @@ export async function reverseBalances(
 /** The definition for a pass whose current template version defines no balances. */
 const NO_BALANCES = {}
 
-/** Returns the current balances of a pass, with their changes by a recorded scan; undefined if the pass has none. */
+/** Returns the current balances of a pass, with the changes that a scan made; undefined if the pass has none. */
 export async function findBalances(
   pass: StoredPass | undefined,
   scanId: string,

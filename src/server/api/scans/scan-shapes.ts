@@ -153,7 +153,7 @@ interface AskedGroup extends GroupAtDoor {
 }
 
 const findGroup = grouped(async (store: Store, take: () => AskedGroup[]): Promise<DoorGroup[]> => {
-  // Wait for a turn of the event loop, so that scans that were recorded together share one query.
+  // Wait for the next turn of the event loop, so that scans from one transaction share a query.
   await nextTurn()
   const requests = take()
   const keyOf = ({ groupId, scanContextKey }: GroupAtDoor) => JSON.stringify([groupId, scanContextKey])
@@ -187,7 +187,7 @@ async function sidesOf(
 
 /**
  * Returns the address of the photo; empty if it would be too long. Passes that are older than the limit can have such
- * an address, and must still be scanned.
+ * an address, and must remain scannable.
  */
 function photoOf(definition: Definition, scope: Scope, { publicUrl }: Links): string {
   const { photo = '' } = definition
@@ -216,7 +216,7 @@ interface MovementFields {
 
 /**
  * Returns a scan with its zone and direction. A door provides the defaults for its scans. A scan can override them,
- * because other servers notice a change of the door up to a second later, and because a door reports earlier scans.
+ * because other servers notice a change of the door up to a second later, and because a report contains earlier scans.
  * @throws ApiError VALIDATION_ERROR for a direction without a zone
  */
 export function inZone<S extends MovementFields>(scan: S, { token: { door } }: Pick<RequestContext, 'token'>): S {

@@ -146,8 +146,8 @@ async function findSince(
 }
 
 /**
- * @param ages the allowed age as a multiple of MAX_AGE_MS. It is above 1 for the base of a list of changes, which gets
- *   older while the pages are read
+ * @param ages the allowed age as a multiple of MAX_AGE_MS. Above 1 for the base of a list of changes, because the base
+ *   gets older while pages are read
  * @throws ApiError SCANNER_SNAPSHOT_STALE if the snapshot is older, or no longer exists
  */
 async function findSnapshot(
@@ -222,7 +222,7 @@ function readCursor(
   return pageCursor
 }
 
-/** The maximum number of passes that are read at once, because their variables can be large. */
+/** The maximum number of passes per read. It is low, because variables can be large. */
 const DOORS_AT_ONCE = 100
 
 type DoorDefinition = Pick<Definition, 'variables' | 'balances' | 'balanceRules' | 'door' | 'event' | 'trip'> & {
@@ -285,7 +285,7 @@ function toPresence({ zoneId, direction, at, place, use }: CurrentMovement) {
   }
 }
 
-/** Returns the balances of a pass, and their changes by an accepted scan. */
+/** Returns the balances of a pass, with the changes that an accepted scan makes. */
 function toBalances({ balances = {}, balanceRules = [] }: DoorDefinition, sums: BalanceSums | null) {
   return Object.entries(balances).map(([name, balance]) => ({
     name,

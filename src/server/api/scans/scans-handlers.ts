@@ -93,7 +93,7 @@ async function statsByTime(
 }
 
 /**
- * Explains the decision about a scan at a given time, with every check, without recording a scan.
+ * Explains, with every check, the decision for a scan at a given time. Records no scan.
  * @throws ApiError PASS_NOT_FOUND
  */
 async function explainPass(
@@ -166,7 +166,7 @@ async function reverseScan(scanId: string, body: ScanReversal, context: RequestC
   return written ? replayResponse(written, { idempotentReplay: false }, context) : replayReversal(scan, body, context)
 }
 
-/** Whether an accepted scan still counts as a use or as a movement, because it was not reversed. */
+/** Whether a scan counts as a use or a movement: it was accepted, and not reversed. */
 async function isCounted(
   { acceptedScans, movements }: Repositories,
   { id, zoneId }: StoredScan,

@@ -35,8 +35,8 @@ function zonesOf(attempts: Attempt[]): string[] {
 }
 
 /**
- * Locks the passes and the zones of attempts that are evaluated in several rounds of a transaction. Each round locks
- * its own zones, so two transactions could otherwise lock the same zones in opposite orders.
+ * Locks the passes and the zones of attempts that are evaluated in several rounds of a transaction. Otherwise, each
+ * round would lock only its own zones, and two transactions could lock the same zones in opposite orders.
  */
 export async function lockForRounds(tx: Repositories, workspaceId: string, attempts: Attempt[]): Promise<void> {
   const zoneIds = zonesOf(attempts)
@@ -89,7 +89,7 @@ export function noZone(zoneId: string): ApiError {
   return new ApiError('NOT_FOUND', { message: 'Zone not found.', details: { zoneId } })
 }
 
-/** Returns the zone of an attempt; an error if the zone is unknown, or of another project than the pass. */
+/** Returns the zone of an attempt; an error if the zone is unknown, or not in the project of the pass. */
 export function movementOfPass(
   found: ZoneAttempt | ApiError | undefined,
   pass: StoredPass | null,
@@ -99,7 +99,7 @@ export function movementOfPass(
   return pass.projectId === found.zone.projectId ? found : noZone(found.zone.id)
 }
 
-/** Adds up the movements of earlier attempts, so that each attempt is decided with the number of people at its turn. */
+/** Counts the movements of earlier attempts, so that each decision uses the number of people inside after them. */
 export function createPlaces() {
   const taken = new Map<string, number>()
   return {
@@ -120,13 +120,13 @@ export function createPlaces() {
   }
 }
 
-/** Returns the change of the number of people inside: 0 for a movement from before the last reset. */
+/** Returns the change in the number of people inside. It is 0 for a movement before the last reset. */
 function changeOf(zone: StoredZone, direction: Direction, { segment, previous, next }: FoundMovements): number {
   return segment === zone.segment ? insertedDeltas(previous, { direction }, next).total : 0
 }
 
 /**
- * Records the accepted movements of scans, and returns the zone of each scan with a zone, as it was after the scan.
+ * Records the accepted movements of scans. Returns, for each scan with a zone, the zone as it was after the scan.
  * @throws ZoneChangedError if a zone was changed since `readZones`
  */
 export async function writeMovements(

@@ -11,11 +11,11 @@ import { requireBytes } from '../limit-checks.ts'
 export const images: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
     const { store, services, workspaceId, now } = context
-    // Hold a turn at the event loop only until the decoder is called, because the decoder has a separate limit.
+    // Leave the event-loop scheduler before the decoder is called, because the decoder has a separate limit.
     const leaveEventLoop = await services.eventLoop.enterRequest(workspaceId, body.length)
     const id = contentId(workspaceId, body)
     const known = await store.images.find(workspaceId, id).finally(leaveEventLoop)
-    // Do not decode an image again that was accepted earlier.
+    // Do not decode an image that was accepted earlier.
     if (known) return known
     const { files, data, ...facts } = await services.images.accept(workspaceId, body).catch((error: unknown) => {
       throw error instanceof ImageFault ? rejection(error) : error

@@ -125,8 +125,8 @@ function inBuckets(sums: Map<string, number[]>, starts: number[], hasJoinPage: b
 const JOINED = 'joined/'
 
 /**
- * Adds a figure such as `joined/seen/window`. A source can contain slashes, and can be a name such as `constructor`, so
- * `joined` has no prototype.
+ * Adds a figure such as `joined/seen/window`. The source, here `window`, can contain slashes. It can also be a name
+ * such as `constructor`, so `joined` has no prototype.
  */
 function addJoined({ joined }: FiguresItem, figure: string, n: number): void {
   const [, kind, ...parts] = figure.split('/') as [string, 'seen' | 'submitted' | 'installed', ...string[]]

@@ -14,8 +14,8 @@ const EVENTS = 25
 const POLL_MS = 1_000
 
 /**
- * The maximum delay of a second read after an event of this process, because an older open transaction can hide the
- * event from the first read.
+ * The maximum wait before a second read after an event of this process. The first read can miss the event while an
+ * older transaction is open.
  */
 const MIN_POLL_MS = 50
 
@@ -57,7 +57,7 @@ async function* follow(
   }
 
   /**
-   * Waits for a turn at the event loop, so that a stream that catches up does not delay requests of other workspaces.
+   * Waits for the event-loop scheduler, so that a stream that catches up does not delay requests of other workspaces.
    */
   async function takeTurn(logged: LoggedEvent[]): Promise<void> {
     const bytes = logged.reduce((sum, { envelope }) => sum + envelope.length, 0)
@@ -66,7 +66,7 @@ async function* follow(
   }
 }
 
-/** @throws ApiError CONFLICT if later events can have been deleted, VALIDATION_ERROR if the event never existed */
+/** @throws ApiError CONFLICT if later events might have been deleted, VALIDATION_ERROR if the event never existed */
 async function placeOf(id: string, { store, workspaceId, services, now }: RequestContext): Promise<Place> {
   if (id === PLACE_BEFORE_ALL.id) return PLACE_BEFORE_ALL
   const { deliveriesDays: days } = services.retention

@@ -10,8 +10,8 @@ interface Step {
 }
 
 /**
- * Writes an event for each threshold of the capacity that the number of people inside passed upwards. The caller holds
- * the lock of the zone, so that concurrent changes report each threshold once.
+ * Writes an event for each capacity threshold that the number of people inside newly reached. The caller holds the lock
+ * of the zone, so that concurrent changes report each threshold once.
  */
 export async function writeCapacityAlerts(
   tx: Repositories,

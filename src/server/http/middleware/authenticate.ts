@@ -17,7 +17,7 @@ export interface Caller extends TokenWithWorkspace {
 
 export interface CallerSession {
   id: string
-  /** The roles in the workspace. Each request has the permissions of the roles that permit its route. */
+  /** The person's roles in the workspace. Each request has the permissions of those roles that permit its route. */
   grants: readonly Grant[]
   /**
    * The token that a request must contain to change data. Other sites can make the browser send requests, but do not

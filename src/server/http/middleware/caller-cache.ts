@@ -23,7 +23,7 @@ export function createCallerCache<C>(read: (digest: string) => Promise<C | undef
   return async (digest, at) => {
     const cached = cache.get(digest)
     const age = cached ? at.getTime() - cached.readAt : Number.NaN
-    // Ignore an entry from the future, so that a clock that was set back does not keep an old entry.
+    // Ignore an entry from the future, so that old entries expire even if the clock was set back.
     if (cached && age >= 0 && age < CACHE_MS) return cached.caller
     const caller = await readOnce(digest)
     // Do not cache invalid secrets, so that they do not evict valid ones from the cache.

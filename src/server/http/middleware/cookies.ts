@@ -16,7 +16,7 @@ export function readCookie(headers: Headers, name: CookieName): string | undefin
   return undefined
 }
 
-/** Returns the Set-Cookie header of a cookie, which scripts cannot read and other sites can send only by a link. */
+/** Returns the Set-Cookie header of a cookie. Scripts cannot read it. From other sites, only links send it. */
 export function setCookie(name: CookieName, value: string, maxAgeSeconds: number): string {
   return `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; Secure; SameSite=Lax`
 }

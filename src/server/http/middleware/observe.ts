@@ -33,13 +33,13 @@ interface Observed {
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 export const readingMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** The catch-all route. */
+/** The catch-all route, for paths that match no other route. */
 const UNKNOWN = '/**'
 
 /**
- * Counts and logs responses. Responses to requests that can change data are logged at info. Reads are logged at debug,
- * as are rejections, because the security log contains them. A log line contains the route, without the path, query,
- * and body, because these contain IDs and link tokens.
+ * Counts and logs responses. Responses to requests that can change data are logged at info. Reads are logged at debug.
+ * So are rejections, because they are in the security log. A log line contains the route, without the path, query, and
+ * body, because these contain IDs and link tokens.
  */
 export function createObserve(
   { metrics, log }: Pick<Services, 'metrics' | 'log'>,

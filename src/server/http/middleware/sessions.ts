@@ -31,7 +31,7 @@ export function newSessionToken(): string {
 }
 
 /**
- * Extends an authentication by the sessions of people. A request with a token never uses the session of a cookie.
+ * Adds sessions of people to the authentication by tokens. A request with a token never uses the session of a cookie.
  * @param issuer the current provider; sessions of a previous provider are rejected
  */
 export function withSessions(

@@ -51,7 +51,7 @@ async function runCheck(check: () => Promise<Finding>, fix: string): Promise<Fin
 }
 
 /**
- * Returns the message of an error. If a connection was tried at several addresses, only the errors of the single
+ * Returns the message of an error. If a connection was tried at several addresses, only the errors of the individual
  * attempts have messages.
  */
 function describe(error: Error): string {

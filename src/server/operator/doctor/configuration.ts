@@ -128,7 +128,7 @@ const MAX_BYTES = 4 * 1024 * 1024
 const GIVE = 'give the address at which phones reach the server: --public-url https://… (PASSES_PUBLIC_URL)'
 const REACH = 'start the server with passes serve, and check the host name, the proxy, and its certificate'
 
-/** Checks that the public URL reaches this service, and compares the clock of the responding server. */
+/** Checks that the public URL reaches this service, and compares the responding server's clock with the local one. */
 export async function checkPublicUrl(
   config: Config,
   clock: () => Date,

@@ -28,7 +28,7 @@ import { barcodesOf } from './poster.ts'
 import { previewPage } from './preview-page.ts'
 import { drawAhead } from './symbols.ts'
 
-/** The part of the wallets that previews need. It contains no keys, because nothing is signed. */
+/** The parts of the wallets that previews need. They contain no keys, because nothing is signed. */
 export interface PreviewWallets {
   apple?: Pick<AppleWallet, 'passJson'>
   google?: Pick<GoogleWallet, 'classOf' | 'objectOf'>
@@ -39,7 +39,7 @@ function languagesOfPass({ card, translations = [] }: Pick<WalletPass, 'card' | 
 }
 
 /**
- * Returns the pass as a phone of a language shows it.
+ * Returns the pass as a phone in the given language shows it.
  * @throws ApiError VALIDATION_ERROR if the definition lacks the language
  */
 export function passIn(pass: WalletPass, language: string | undefined): WalletPass {
@@ -80,7 +80,7 @@ export function previewOf(pass: WalletPass, { apple, google }: PreviewWallets, a
 }
 
 export interface ViewOptions {
-  /** Default: every configured platform. */
+  /** The platform to preview. Default: every configured platform. */
   platform?: Platform | undefined
   /** The language of the phone (BCP 47). Default: the language of the pass. */
   spoken?: string
@@ -102,7 +102,7 @@ export interface PreviewPageOptions {
   wallets: PreviewWallets
   store: Pick<Repositories, 'images'>
   at: Date
-  /** Default: every configured platform. */
+  /** The platform to preview. Default: every configured platform. */
   platform?: Platform | undefined
   warnings?: Warning[]
 }

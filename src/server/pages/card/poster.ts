@@ -40,8 +40,8 @@ export function cardBeforePoster(card: Card, poster: Poster): Card {
 }
 
 /**
- * Returns the barcodes that a page with an iPhone draws: that of the card and, if there is a poster, that of the card
- * for older iPhones.
+ * Returns the barcodes that a page with an iPhone draws: the card's, and with a poster also that of the card for older
+ * iPhones.
  */
 export function barcodesOf(card: Card | null, poster: Poster | null): Card['barcode'][] {
   if (!card) return []

@@ -16,7 +16,7 @@ export interface PreviewPageFacts {
   apple: Card | null
   /** The poster that newer iPhones show instead of the card. */
   poster?: Poster | null
-  /** The fields of a flight in the layout of iPhones since iOS 26. */
+  /** The fields of a flight in the layout that iPhones use since iOS 26. */
   semantic?: Card['fields'] | null
   /** Null if the server does not issue for Google, or Google was not requested. */
   google: GoogleView | null
@@ -87,7 +87,7 @@ function semanticImages(apple: Card, { primaryLogo }: Card['images']): Card['ima
   return primaryLogo === undefined ? apple.images : { ...apple.images, logo: primaryLogo }
 }
 
-/** The note that a newer iPhone does not show the front fields, so that the designer puts their facts elsewhere. */
+/** A note to the designer: newer iPhones do not show the front fields, so their facts belong elsewhere. */
 const SEMANTIC_NOTE =
   'An approximation: since iOS 26, iPhones show these facts of the flight in the layout of Apple, with badges and live data, ' +
   'and not the front fields of the design.'

@@ -7,7 +7,7 @@ import { createFairCache } from '../../../storage/db/fair-cache.ts'
 
 const LIBRARY = 'bwip-js/node'
 
-/** Loads the library with the first barcode instead of at the start of the server, because it has two megabytes. */
+/** Loads the library with the first barcode instead of at the start of the server: the library has two megabytes. */
 const library = (): typeof import('bwip-js/node') => createRequire(import.meta.url)(LIBRARY)
 
 function optionsFor(format: BarcodeFormat, text: string): RenderOptions {
@@ -48,7 +48,7 @@ function keep(format: BarcodeFormat, message: string, svg: string | undefined): 
   drawn.set(format, message, { svg, bytes: message.length + (svg?.length ?? 0) })
 }
 
-/** Draws symbols outside the event loop, so that `barcodeSvg` finds them in the cache. */
+/** Draws symbols in a worker thread, so that `barcodeSvg` finds them in the cache. */
 export async function drawAhead(symbols: readonly Pick<Card['barcode'], 'format' | 'message'>[]): Promise<void> {
   for (const { format, message } of symbols) {
     if (message === '' || Buffer.byteLength(message) > MAX_BYTES || drawn.get(format, message)) continue

@@ -18,8 +18,8 @@ import { MOSAIC_FILE } from '../../images/images.ts'
 import { type PreviewWallets, samplePass, viewsOf } from './card-preview.ts'
 
 /**
- * Returns the warnings about a version. Returns none if the version cannot be rendered, such as an invalid draft,
- * because publishing reports the errors.
+ * Returns the warnings about a version. Returns none if the version, such as an invalid draft, cannot be rendered:
+ * publishing reports its errors.
  */
 export async function findTemplateWarnings(
   { templateId, definition }: Pick<StoredVersion, 'templateId' | 'definition'>,
@@ -108,15 +108,15 @@ async function imagesOf(
   return { images: sizesByRole(definition, known), strips: withMosaics(known, mosaics) }
 }
 
-/** The maximum number of strips whose mosaics are read. Warnings about further strips are omitted. */
+/** The maximum number of strips whose mosaics (color samples) are read. Warnings about further strips are omitted. */
 const MAX_STRIPS = 100
 
-/** Returns the IDs of the strips in the default language, which warnings are about. */
+/** Returns the IDs of the strips in the default language, because warnings are only about this language. */
 export function stripsOf(definition: Definition | WrittenDefinition): string[] {
   return [...new Set(sampleImages(inLanguage(definition), 'strip'))].slice(0, MAX_STRIPS)
 }
 
-/** Adds the sizes of images to their mosaics. */
+/** Combines each mosaic with the size of its image. */
 export function withMosaics(
   known: ReadonlyMap<string, PixelSize>,
   mosaics: ReadonlyMap<string, Mosaic>,

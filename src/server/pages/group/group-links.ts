@@ -20,7 +20,7 @@ import { isCrawler, isInAppBrowser, LINK_VARY, phoneOf } from '../link/visitors.
 import { pageLanguage } from '../words.ts'
 import { type GroupPageFacts, groupPage, type ShownPass } from './group-page.ts'
 
-/** The number of passes per page, which is two bundles. */
+/** The number of passes per page: two Apple bundles (.pkpasses) of 10 passes. */
 const PASSES_A_PAGE = 20
 
 export type GroupServices = Services & Pick<GroupVisit, 'limitAddress'>
@@ -33,10 +33,10 @@ const withTogether = platforms.flatMap((platform): { platform: Platform; togethe
 const MOST_TOGETHER = Math.max(...withTogether.map(({ together }) => together.most))
 
 /**
- * Opens the link of a group. Shows the page of its installable passes, starting at the pass in `?from=`. With the
- * parameter of a platform, adds as many passes as the platform accepts at once, or the number in `?each=` if that is
- * lower. The value of each parameter is the ID of the first pass instead of a number, so that no pass is skipped if
- * another one leaves the group before the request.
+ * Opens the link of a group. Shows a page of its installable passes, starting at the pass in `?from=`. With the
+ * parameter of a platform, such as `?bundle=`, adds as many passes as the platform accepts in one step, or the number
+ * in `?each=` if that is lower. `?from=` and the parameters of platforms contain a pass ID instead of an index, so that
+ * no pass is skipped if another one leaves the group before the request.
  * @throws ApiError LINK_INVALID, LINK_REVOKED
  */
 export async function openGroup(
@@ -103,8 +103,8 @@ async function showGroup(
   const { ofTexts } = language
   // Render in slices, because 20 large cards take 20 ms or more.
   const shown = await mapInSlices([first, ...others], async (pass): Promise<ShownPass> => {
-    // Render without the message, which would take a query per pass. The message is on the back of the card, which the
-    // page does not show.
+    // Render without the message, which would take a query per pass. It is on the back of the card, and the page shows
+    // only the front.
     const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }, ofTexts), toFailedLink)
     const { languages } = (await definitions.find(pass.workspaceId, pass.templateVersionId))!
     const kind = kindOfPass(card.description, { template: pass.templateName, languages })

@@ -33,7 +33,7 @@ export interface GroupPageFacts {
   isInApp: boolean
   /** By platform, the index of the first pass of each button. A button adds several passes. */
   firsts: Record<Platform, number[]>
-  /** The number of passes to add at once, if it is below the maximum. */
+  /** The number of passes to add in one step; undefined for the maximum. */
   each: number | undefined
   own: string
 }

@@ -7,11 +7,11 @@ import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
 import { PARTS_STYLE, ribbonHtml, type SharedLink, shareTags } from '../link/link-parts.ts'
 
-/** The facts that all pages of a join page show. */
+/** The facts that the form and the confirmations of a join page share. */
 export interface JoinPageFacts extends SharedLink {
   settings: Pick<JoinSettings, 'title' | 'intro' | 'consent'>
   platforms: Platform[]
-  /** Platforms whose passes no real phone accepts. */
+  /** The emulated platforms. No real phone accepts their passes. */
   sandboxed: readonly Platform[]
 }
 
@@ -173,8 +173,8 @@ function inputHtml(field: FormField, value: string, attributes: string, facts: J
 }
 
 /**
- * Returns the pattern of a text or number. Browsers check addresses themselves, and ignore a pattern that they cannot
- * compile.
+ * Returns the pattern of a text or number. Browsers check email addresses themselves, and ignore a pattern that they
+ * cannot compile.
  */
 function patternAttribute(field: FormField, facts: JoinPageFacts): string {
   const [pattern, ...others] = field.patterns

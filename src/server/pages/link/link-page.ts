@@ -42,12 +42,12 @@ export interface LinkPageFacts {
   /** The pass as Google Wallet shows it; null if the server does not issue for Google. */
   google: GoogleView | null
   platforms: Platform[]
-  /** Platforms whose passes no real phone accepts. */
+  /** The emulated platforms. No real phone accepts their passes. */
   sandboxed: readonly Platform[]
   badges: Badges
   phone: VisitorPhone
   isInApp: boolean
-  /** Whether to redirect a tablet that identifies as a computer to its wallet. */
+  /** Whether to redirect an iPad to its wallet, although it identifies as a computer. */
   sendsOn: boolean
   links: Links
   language: PageLanguage

@@ -11,8 +11,8 @@ import { english, nameWallets } from '../words.ts'
 type ProblemKind = keyof PageWords['problems']
 
 /**
- * The error for the link of a pass that has ended, and for a join page that accepts no visitors. The page names the
- * issuer, and the API error does not.
+ * The error for the link of an ended pass, and for a join page that accepts no visitors. Unlike the API error, the page
+ * names the issuer.
  */
 export class LinkEnded extends ApiError {
   readonly issuer: IssuerFacts

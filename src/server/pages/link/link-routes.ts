@@ -99,7 +99,7 @@ async function followLink(
   return { pass: current, isPreviewed }
 }
 
-/** Returns the facts that are the same for every holder, in the language of `visitor` if given. */
+/** Returns the facts that are the same for every holder, in the language of the `visitor` headers if given. */
 async function findIssuer(pass: StoredPass, { definitions }: Services, visitor?: Headers): Promise<IssuerFacts> {
   const definition = (await definitions.find(pass.workspaceId, pass.templateVersionId))!
   if (!visitor) return issuerFacts(definition, pass)

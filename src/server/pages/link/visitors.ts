@@ -44,7 +44,7 @@ export function isInAppBrowser(userAgent: string | null): boolean {
   return userAgent !== null && signatures.some((signature) => signature.test(userAgent))
 }
 
-/** Programs that preview or index links: `…bot`, and programs with other names. Cubot phones do not match. */
+/** The names of programs that preview or index links, such as `…bot`. Cubot phones do not match. */
 const crawlers = [
   /(?:^|[^u])bot\b/i,
   /crawl|spider/i,
@@ -53,7 +53,7 @@ const crawlers = [
   /(?:BingPreview|UriPreview|Iframely|Embedly|vkShare|Mastodon|Viber)/,
 ]
 
-/** Whether a program requests the link instead of a person. A program gets a description and opens nothing. */
+/** Whether a program, not a person, requests the link. A program gets a description instead of the pass. */
 export function isCrawler(userAgent: string | null): boolean {
   return userAgent !== null && crawlers.some((crawler) => crawler.test(userAgent))
 }

@@ -14,7 +14,7 @@ export interface DocsParts {
   hasSearch?: true
 }
 
-/** Returns a page of the reference, which loads nothing and runs at most the script of the search. */
+/** Returns a page of the reference. The page loads nothing, and runs no script except that of the search. */
 export function docsPage({ title, root, nav, main, hasSearch }: DocsParts): Page {
   const pages = [
     ['docs', 'Endpoints'],

@@ -97,7 +97,7 @@ function bodyOf({ content, description = '', required }: NonNullable<Operation['
   return `<h4>Body</h4>${list}<p class="note">${type}${escapeHtml(note)}</p>`
 }
 
-/** Returns an event that webhooks receive. The section describes what all events share. */
+/** Returns the HTML of an event that webhooks receive. The text of the section describes what all events share. */
 function eventArticle(type: string, { operationId, summary, requestBody }: Described): string {
   const { schema = {}, example } = requestBody!.content['application/json']!
   return `<article id="${operationId}"><h3>${escapeHtml(summary)}</h3>

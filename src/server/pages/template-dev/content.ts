@@ -79,10 +79,10 @@ export function platformIssuesOf({ definition, passType }: Pick<DevContent, 'def
   return findPlatformIssues(definition, passType, { wallets: { all: checkers }, now })
 }
 
-/** The size from which the mosaic of a strip is made, as for an upload to the server. */
+/** The image size from which the mosaic (color samples) of a strip is computed, as in an upload to the server. */
 const STRIP: ImageSize[] = [{ ...imageSizes.strip.fit, scale: 3 }]
 
-/** Finds the warnings of publishing that need no server. The process that decodes strips runs until `close`. */
+/** Creates an object that finds the warnings of publishing without a server. Its decoder process runs until `close`. */
 export function createWarnings() {
   const decoder = createDecoder({ log: { warn: () => undefined } })
   let mosaics = new Map<string, Mosaic>()

@@ -88,7 +88,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
       }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      // Show the error instead of the pass, because the values of this holder, or of all holders, cannot be rendered.
+      // Show the error instead of the pass: the values of this holder, or of all holders, cannot be rendered.
       return {
         ...facts,
         faults: [...faults, error.message],
@@ -185,7 +185,7 @@ function send(response: ServerResponse, status: number, contentType: string, bod
 const POLL_MS = 50
 
 interface FileWatch {
-  /** Resolves after the first read. */
+  /** Resolves after the first read of the files. */
   started: Promise<void>
   close(): void
 }
