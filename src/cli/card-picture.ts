@@ -17,7 +17,7 @@ export interface PictureOptions {
   platform?: Platform
   /** Whether the card is a poster, which an iPhone draws with the fields as given. */
   isPoster?: boolean
-  /** Whether fields that an iPhone omits are drawn with a mark; otherwise they are left out. */
+  /** Whether fields that an iPhone omits are drawn below a heading. By default, they are left out. */
   marksSurplus?: boolean
 }
 
@@ -192,10 +192,10 @@ async function encode(format: BarcodeFormat, message: string) {
   }
 }
 
-/** The height of a linear code, so that a scanner held at an angle still crosses all of its bars. */
+/** The height of a linear code, in lines. A scanner held at an angle still crosses all of its bars. */
 const LINEAR_HEIGHT = 5
 
-/** Draws a linear code with two modules per character, the left and the right half. */
+/** Draws a linear code with two modules per character, in its left and right half. */
 async function linearLines(format: BarcodeFormat, message: string): Promise<string[] | undefined> {
   const symbol = await encode(format, message)
   if (!symbol || !('sbs' in symbol)) return undefined
@@ -211,8 +211,8 @@ async function linearLines(format: BarcodeFormat, message: string): Promise<stri
 const halves = [' ', '▌', '▐', '█']
 
 /**
- * Draws two modules per character, the upper and the lower half: light modules in the foreground, dark ones in the
- * background.
+ * Draws two modules per character, in its upper and lower half. Light modules have the foreground color, and dark
+ * modules the background color.
  */
 export function halfBlocks(modules: Modules): string[] {
   const lines: string[] = []

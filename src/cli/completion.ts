@@ -13,8 +13,8 @@ type Flag = Command.Flag.Cached
 type Commands = Pick<Config, 'commands' | 'topics' | 'findCommand'>
 
 /**
- * Returns completions of the last word after the program's name; none for free text and files.
- * `words` are split by the shell: `--status=ISS` can be three words.
+ * Completes the last of `words`, which follow the program's name. Returns nothing for free text and files. The shell
+ * splits the words: `--status=ISS` can be three.
  */
 export async function complete(config: Commands, words: readonly string[]): Promise<Offer[]> {
   const { before, current } = joined(words)
@@ -106,7 +106,7 @@ async function argumentOffers(command: Command.Loadable, position: number, words
   return arg.options?.map((value) => ({ value })) ?? named(command, 'args', arg.name, words)
 }
 
-/** Returns the number of preceding arguments: words that are neither flags nor their values. */
+/** Counts the arguments: words that are neither flags nor values of flags. */
 function positionOf(flags: readonly Flag[], words: readonly string[]): number {
   const isValue = (index: number) => index > 0 && flagNamed(flags, words[index - 1]!)?.type === 'option'
   return words.filter((word, index) => !word.startsWith('-') && !isValue(index)).length
@@ -132,7 +132,7 @@ interface Offer {
   about?: string | undefined
 }
 
-/** The age below which cached names are current, so that new rows are found soon. */
+/** The age up to which cached names are used without a request. It is short, so that new rows are found soon. */
 const FRESH_MS = 30_000
 
 /** The age after which cached names are ignored. Younger names are used while the server is unreachable. */
@@ -150,8 +150,7 @@ function profileNames(): Offer[] {
 }
 
 /**
- * Returns the names of a kind on the server, by key or name. Cached for 30 seconds in a file that only its owner can
- * read.
+ * Returns the keys or names of all rows of a kind. Caches them for 30 seconds in a file that only its owner can read.
  */
 async function serverNames(kind: NamedKind, flags: ConnectionFlags): Promise<Offer[]> {
   const { url, token } = resolveConnection(flags)

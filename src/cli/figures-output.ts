@@ -36,7 +36,7 @@ function flatten({ at: _, ...figures }: Item): Record<string, number> {
   return Object.fromEntries(namedNumbers(figures))
 }
 
-/** Returns the numbers in an object with their paths, such as installed.apple and joined.window.seen. */
+/** Returns the numbers in an object, each with its path, such as installed.apple or joined.window.seen. */
 function namedNumbers(figures: object, path = ''): [name: string, n: number][] {
   return Object.entries(figures).flatMap(([name, value]): [string, number][] =>
     typeof value === 'number' ? [[path + name, value]] : namedNumbers(value, `${path}${name}.`),

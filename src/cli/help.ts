@@ -1,6 +1,6 @@
 import { type Command, CommandHelp, Help } from '@oclif/core'
 
-/** The help of a command, without the gaps that oclif leaves in the usage where it removes repeated flag names. */
+/** The help of a command. Closes the gaps that oclif leaves in the usage when it removes repeated flag names. */
 class ProgramCommandHelp extends CommandHelp {
   protected override defaultUsage(): string {
     const alternatives = super.defaultUsage().replaceAll(/ \| (?=[|\])]| \|)/g, '')

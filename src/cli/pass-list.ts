@@ -95,7 +95,7 @@ export function passQuery(flags: Interfaces.InferredFlags<typeof passFilterFlags
     sortDir: flags['sort-dir'],
   }
   const filters: Record<string, unknown> = query
-  // Add the values of --where to those of the flag of the same filter, because all values of a filter are alternatives.
+  // Add the values of --where to the flag for the same filter, because all values of a filter are alternatives.
   for (const [name, values] of Object.entries(parseWhere(flags.where) ?? {})) {
     filters[name] = filters[name] === undefined ? values : [filters[name], values].flat()
   }

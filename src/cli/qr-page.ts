@@ -37,13 +37,13 @@ interface Layout {
 /** An A4 page, in points. */
 const PAGE = { width: 595, height: 842, margin: 56 }
 const TEXT_WIDTH = PAGE.width - 2 * PAGE.margin
-/** The average width of a character, as a share of the size of the font. A wide character counts twice. */
+/** The average width of a character, as a share of the font size. A wide character counts twice. */
 const CHARACTER = 0.56
 const LINE_HEIGHT = 1.25
 
 /**
- * Draws a poster with the title and the QR code of a join page, as SVG or PDF by the extension of the file.
- * @param options the source under which visits are counted, and the language (default: the first one of the title)
+ * Draws a poster with the title and the QR code of a join page, as SVG or PDF, depending on the file's extension.
+ * @param options the source under which visits are counted, and the language (default: the title's first language)
  * @throws UsageError for another extension, if the texts leave no space for the code, or if a PDF cannot show a
  * character
  */
@@ -76,7 +76,7 @@ const STEPS = [
   '3. Start, and hold each ticket up to the camera: green admits.',
 ]
 
-/** Draws a door invitation as SVG: gate, project, code, instructions, and the end in local time. */
+/** Draws a door invitation as SVG: gate, project, code, instructions, and expiry in local time. */
 export async function drawInvitation(
   { url, expiresAt }: Pick<DoorInvitation, 'url' | 'expiresAt'>,
   { gate, projectName }: { gate: string; projectName: string },

@@ -76,7 +76,7 @@ export function showPass(pass: Pass): string {
 
 type Check = RedemptionExplanation['checks'][number]
 
-/** The question of each check, worded so that yes is positive. */
+/** For each check, the statement that is true if the check passes. */
 const questions: Record<Check['check'], string> = {
   revoked: 'not void',
   expired: 'not expired',
@@ -97,7 +97,7 @@ const signs = {
 const labelWidth = Math.max(...Object.values(questions).map(textWidth))
 
 export interface ExplanationOptions {
-  /** Whether decision and signs are colored; the signs have the same meaning without color. */
+  /** Whether the decision and the signs (✓, ✗, –) are colored. */
   color: boolean
   /** The width of the terminal; if undefined, lines are not wrapped. */
   width?: number | undefined

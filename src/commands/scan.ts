@@ -170,7 +170,7 @@ function leftover({ unevaluated, pending }: { unevaluated: readonly string[]; pe
 
 interface PipeOptions extends Omit<DoorOptions, 'onOutcome' | 'onChange' | 'sameScanMs'> {
   input: Readable
-  /** Returns `false` if the reader closed the pipe. */
+  /** Writes an outcome. Resolves to `false` if the reader closed the pipe. */
   write: (outcome: Outcome) => Promise<boolean>
   signal: AbortSignal
 }

@@ -5,8 +5,8 @@ import { replacePrivateSync } from '../files/private-file.ts'
 import type { RunningServer } from '../server/boot/serve.ts'
 
 /**
- * The seconds for work in flight after the drain: enough for the slowest webhook. A stop takes less than 20 s by
- * default.
+ * The time for work in flight after the drain, in seconds: enough for the slowest webhook. A stop takes less than 20 s
+ * by default.
  */
 const FINISH_SECONDS = 17
 

@@ -22,7 +22,7 @@ import { dirname } from 'node:path'
 const FILE_MODE = 0o600
 const FOLDER_MODE = 0o700
 
-/** `w` truncates an existing file, `wx` rejects it. */
+/** Opens a private file for writing. `w` truncates an existing file, and `wx` rejects it. */
 export function openPrivate(path: string, flags: 'w' | 'wx'): Promise<FileHandle> {
   return open(path, flags, FILE_MODE)
 }

@@ -109,7 +109,7 @@ function mapNames<N extends string, T>(names: readonly N[], value: T): Record<N,
 const Content = z.record(z.string(), z.string().nullable())
 
 /**
- * The file of signing secrets of new webhooks, by URL, because the server returns each secret only once. Only its
+ * A file with the signing secrets of new webhooks, by URL. The server returns each secret only once. Only the file's
  * owner can read it (0600). `null` marks a webhook whose creation has started.
  */
 export class SecretsFile {

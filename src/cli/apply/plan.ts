@@ -25,7 +25,7 @@ export type Outcome = 'created' | 'updated' | 'unchanged' | 'deleted' | 'notInFi
 export interface Step {
   kind: 'project' | 'template' | 'webhook' | 'limits'
   name: string
-  /** `null` if no file describes the object. */
+  /** The path of the file; `null` if no file describes the object. */
   file: string | null
   action: Action
   changes: Change[]
@@ -40,7 +40,7 @@ export function isDifference({ action }: Pick<Step, 'action'>): boolean {
 }
 
 export interface PlanOptions {
-  /** Whether to delete objects without a file, of the kinds that have files. */
+  /** Whether to delete objects that no file describes. Kinds without files are not affected. */
   prune: boolean
   publish: boolean
   secrets: SecretsFile

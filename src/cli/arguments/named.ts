@@ -11,8 +11,8 @@ export type NamedKind = 'project' | 'template' | 'webhook' | 'door' | 'zone' | '
 interface Mark {
   kind: NamedKind
   /**
-   * If this is set and the value is missing, a prompt asks for the value on a terminal. For an optional value, `orNone`
-   * is the first choice, which selects no row. If the input that `unless` names has a value, there is no prompt.
+   * If set, a prompt on a terminal asks for a missing value, unless the input named by `unless` has a value. `orNone`
+   * makes the value optional: it is the label of the first choice, which selects no row.
    */
   ask?: { orNone?: string; unless?: string }
   /** Whether the word `none` (`null` in the API) is accepted. */
@@ -233,7 +233,7 @@ const wordings: Record<NamedKind, string> = {
   identity: 'Name or ID of the identity',
 }
 
-/** Creates an argument that accepts any name of a row: namedArg('template'). The command receives the id. */
+/** Creates an argument that accepts any name of a row: `namedArg('template')`. The command receives the id. */
 export function namedArg(kind: NamedKind) {
   return named(kind, Args.string({ description: `${wordings[kind]}.`, required: true }))
 }
@@ -254,7 +254,7 @@ export function requiredFlag(kind: NamedKind, what = '') {
   return named(kind, Flags.string({ summary: `${wordings[kind]}${what}.`, required: true }), { ask: {} })
 }
 
-/** Returns a parser that rejects values that are not ids before they reach the server. */
+/** Returns a parser that accepts only ids, so that no other value reaches the server. */
 export function idOf(what: string): (text: string) => Promise<string> {
   return async (text) => checkId(text, what)
 }

@@ -52,7 +52,7 @@ export function passIdOf(
   return getPassId(client, { id: args.id, external: flags.external })
 }
 
-/** The number of leading hexadecimal digits of an id that hold its creation time, in milliseconds. */
+/** The number of hexadecimal digits at the start of an id that encode the creation time in milliseconds. */
 const TIME_DIGITS = 12
 
 /** Finds the pass whose id starts with a text. Ids start with the creation time, so the server can search by time. */

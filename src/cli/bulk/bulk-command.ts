@@ -148,7 +148,7 @@ function goOnWith({ hasJournal }: { hasJournal: boolean }): string {
   return hasJournal ? `resume with: ${repeat()}` : `send the same input again (nothing is done twice): ${repeat()}`
 }
 
-/** Returns this command without `--restart`, which would start a new run. */
+/** Returns the command line of this call, without `--restart`, which would start a new run. */
 function repeat(): string {
   return commandLine({ without: ['--restart'] })
 }

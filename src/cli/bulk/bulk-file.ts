@@ -38,9 +38,9 @@ export interface BulkOptions {
   stop: AbortSignal
   /** Called before the first row of a new run. If it throws, nothing is done. */
   review?: (() => Promise<void>) | undefined
-  /** The client for calls before the first row, with few retries. */
+  /** A client with few retries, for calls before the first row. */
   client: Client
-  /** Creates the client for rows, whose retries outlast a restart of the server. */
+  /** Creates the client that sends rows. Its retries outlast a restart of the server. */
   sender: (onRetry: (reason: { error: Error; waitSeconds: number }) => void) => Client
   note: (message: string) => void
 }
@@ -217,7 +217,7 @@ async function sizeOf(file: string): Promise<number | undefined> {
 export interface BulkSummary<Name extends string = string> {
   file: string
   dryRun: boolean
-  /** `false` if the run stopped before the end of the file. */
+  /** Whether the run reached the end of the file. */
   complete: boolean
   rows: number
   /** The number of rows for each outcome; in a dry run, the predicted number. */

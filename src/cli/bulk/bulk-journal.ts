@@ -64,7 +64,7 @@ export const atStart: JournalEntry = {
   complete: false,
 }
 
-/** Returns values that detect a changed file without reading all of it. */
+/** Returns the size, the modification time, and a hash of the first 64 KiB of a file, to detect changes. */
 export function fingerprint(path: string): Promise<NonNullable<JournalHead['file']>> {
   return withName(path, async () => {
     const file = await open(path, 'r')
@@ -88,8 +88,8 @@ interface JournalOptions<Entry> {
 }
 
 /**
- * Opens or creates the journal of a run, and locks it. Removes an invalid line and everything after it, such as a line
- * that a crash cut off. Replaces the journal of another run that is complete or has no rows; with `restart`, any file.
+ * Opens or creates the journal of a run, and locks it. Removes an invalid line, such as one that a crash cut off, and
+ * everything after it. Replaces another run's journal if it is complete or has no rows; `restart` replaces any file.
  * @throws FileInUseError if another run holds the lock
  * @throws CliError if, without `restart`, the file is not a journal, or has an unfinished run of another command, file,
  * or version of this program
@@ -145,9 +145,9 @@ function journalOver<Entry>(
 }
 
 /**
- * Returns the last checkpoint that matches the output files. After a power failure, this can be an earlier checkpoint.
- * If an output file was deleted, this is the start. The last checkpoint of a complete run matches output files of any
- * other size, because users can edit them.
+ * Returns the last checkpoint that the output files still contain. A power failure can remove later ones, and a deleted
+ * output file leaves only the start. For a complete run, returns its last checkpoint if the files are not empty: users
+ * can edit them.
  */
 async function startOf(entries: JournalEntry[], head: JournalHead): Promise<JournalEntry | undefined> {
   const outBytes = await sizeOf(head.out)
@@ -157,7 +157,7 @@ async function startOf(entries: JournalEntry[], head: JournalHead): Promise<Jour
   return entries.findLast((entry) => entry.outBytes <= outBytes && entry.failuresBytes <= failuresBytes)
 }
 
-/** Returns the size of an output file; infinite if the output is not requested, so that it matches every checkpoint. */
+/** Returns the size of an output file; infinity, which matches every checkpoint, if the output is not requested. */
 async function sizeOf(path: string | null | undefined): Promise<number> {
   if (path == null) return Number.POSITIVE_INFINITY
   return stat(path).then(({ size }) => size, ifMissing(0))

@@ -9,10 +9,10 @@ export type RowCheck<Item> = (cells: readonly string[]) => CheckedItem<Item> | P
 type CheckedItem<Item> = { item: Item } | { errors: string[] }
 
 /**
- * Checks row by row. If rows share an external id, only the content of the first row is accepted, because the order of
- * concurrent rows is undefined. `idColumn` is the column name of the external id.
+ * Checks row by row. Rejects a row whose key is in an earlier row with other content, because concurrent rows have no
+ * order. `idColumn` is the column that the error names.
  * @param namesOf the values, by column, that rows with different external ids must not share
- * @param keyOf the value that two rows with different content must not share. Default: the external id
+ * @param keyOf the key of a row. Default: the external id
  */
 export async function* checkRows<Item extends { externalPassId: string }>(
   rows: AsyncIterable<CsvRow>,
@@ -61,7 +61,7 @@ export interface HeaderColumn {
 }
 
 interface MatchedHeader {
-  /** Each cell, replaced by the column name that it matches. */
+  /** The header's cells, each replaced by the column name that it matches. */
   names: string[]
   notes: string[]
   problems: string[]
@@ -102,14 +102,11 @@ function headerProblems(header: readonly string[], variables: readonly HeaderCol
 
 export const GROUP_COLUMN = 'groupKey'
 
-/** A column that a command reads for a purpose other than a variable. */
+/** A column that a command reads itself, instead of as a variable. */
 export interface OwnColumn {
-  /** `undefined` if the command has no such column. */
+  /** The column's name; `undefined` if the command has no such column. */
   name: string | undefined
-  /**
-   * Set if the column is required: its purpose, and the flag that selects another column. Both are for the error
-   * message.
-   */
+  /** Set if the column is required. For the error message: its purpose, and the flag that selects another column. */
   required?: readonly [what: string, flag: string] | undefined
 }
 

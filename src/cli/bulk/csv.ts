@@ -19,7 +19,7 @@ export interface CsvFile {
   rows: AsyncIterable<CsvRow>
 }
 
-/** The maximum size of a row, because a longer row probably contains an unclosed quote. */
+/** The maximum size of a row. A longer row probably contains an unclosed quote. */
 const MAX_ROW_BYTES = 1024 * 1024
 const MAX_HEADER_BYTES = 64 * 1024
 
@@ -60,8 +60,7 @@ export async function openCsv(
     skip_empty_lines: true,
     skip_records_with_empty_values: true,
   })
-  // Ignore errors here: `pipeline` destroys the parser with an error of the source, so that the reader of the parser
-  // receives it.
+  // Ignore errors here: `pipeline` passes an error of the source to the parser, whose reader receives it.
   pipeline(Readable.from(joined(head, chunks)), parser, () => undefined)
   const records = parser[Symbol.asyncIterator]() as AsyncIterator<ParsedRecord>
   const first = await readable(() => records.next(), last)
@@ -119,7 +118,7 @@ async function* rowsOf(
 function problemOf(cells: string[], raw: string, columns: number): string | undefined {
   for (const cell of cells) {
     // Detect an unclosed quote. A cell can start with a quote only if the file encloses the cell in quotes and doubles
-    // its quotes. Otherwise, the cell was not closed properly and can contain the next rows.
+    // the quotes in it. Otherwise, the cell was not closed properly and can contain the next rows.
     if (cell.startsWith('"') && !raw.includes(`"${cell.replaceAll('"', '""')}"`)) {
       return 'A quote is opened, but not closed at the end of the cell'
     }
@@ -202,7 +201,7 @@ interface SeparatorLine {
   bytes: number
 }
 
-/** Parses the line `sep=;`, with which files for Excel can start. @throws CliError */
+/** Parses a line such as `sep=;`, which can precede the header in files for Excel. @throws CliError */
 function separatorLine(head: Buffer): SeparatorLine | undefined {
   const [line, mark, separator] = /^(\uFEFF?)sep=(.)(?:\r\n|\r|\n)/i.exec(head.toString('utf8')) ?? []
   if (line === undefined) return undefined

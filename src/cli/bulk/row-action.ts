@@ -2,7 +2,7 @@ import type { Client } from '../../client/client.ts'
 import type { Issue } from '../../core/errors.ts'
 import type { CsvFile, CsvRow } from './csv.ts'
 
-/** The operation on each row of a file. The engine reads, batches, journals, and resumes. */
+/** An operation on each row of a file. The engine reads and batches the rows, keeps the journal, and resumes runs. */
 export interface RowAction<Item, Name extends string = string> {
   /** The name of the command, such as `issue`. A journal belongs to one command. */
   command: string
@@ -54,7 +54,7 @@ export interface Columns {
   notes: string[]
 }
 
-/** A row that can be sent, with its size in a request in bytes, or its error. */
+/** A valid row with its size in a request, in bytes, or an invalid row with its error. */
 export type CheckedRow<Item> = CsvRow & (ReadyRow<Item> | { error: string })
 
 interface ReadyRow<Item> {
@@ -129,7 +129,7 @@ export function failuresHeader(columns: Columns): string[] {
   return [...kept(columns.header, columns, []), columns.errorColumn]
 }
 
-/** Joins the rows of a batch with the results of those that were sent, in order. */
+/** Joins the rows of a batch, in order, with the results of the rows that were sent. */
 export function outcomeOf(
   batch: Batch<unknown>,
   results: readonly RowResult[],
@@ -181,7 +181,7 @@ export function errorLine(
   return `${error.code}: ${reasons.length > 0 ? reasons.join('; ') : error.message}`
 }
 
-/** Returns the cells, except those of columns that the output adds again. */
+/** Returns the cells, except those in columns that the output adds itself. */
 function kept(cells: readonly string[], { header, errorColumn }: Columns, without: readonly string[]): string[] {
   return header.flatMap((name, index) => {
     return name === errorColumn || without.includes(name) ? [] : [cells[index] ?? '']

@@ -30,7 +30,7 @@ export class RowImageError extends Error {
   override readonly name = 'RowImageError'
 }
 
-/** The size of the image cache. Evicted images are read or uploaded again. */
+/** The maximum number of cached images. Evicted images are read or uploaded again. */
 const MAX_CACHED = 20_000
 
 /**

@@ -18,7 +18,7 @@ export interface BulkRun<Item> {
   /** Sends a batch. Returns a result for each item, in the order of the items. */
   send: (items: Item[]) => Promise<RowResult[]>
   batchesInFlight: number
-  /** `undefined` if the input cannot be read twice. */
+  /** The journal; `undefined` if the input cannot be read twice. */
   journal: Journal | undefined
   out: OutputFile | undefined
   failures: OutputFile | undefined

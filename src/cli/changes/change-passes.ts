@@ -8,7 +8,7 @@ import { errorLine, failure, type RowResult } from '../bulk/row-action.ts'
 import { RowImageError } from '../bulk/row-images.ts'
 
 export interface EachPass<Item, Name extends string> {
-  /** The number of concurrent requests, across all batches. */
+  /** The maximum number of concurrent requests, across all batches. */
   concurrency: number
   change: (pass: Pass, item: Item, options: ChangeOptions) => Promise<Name>
   /** Called with the passes of a batch before any of them is changed. */

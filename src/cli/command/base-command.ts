@@ -69,7 +69,7 @@ export abstract class BaseCommand extends Command {
     else this.note(formatFailure(failure, { color: canColor(process.stderr) && !this.argv.includes('--no-color') }))
   }
 
-  /** Explains which flags of a message were set by environment variables, because users would not expect that. */
+  /** Explains which flags in a message were set by environment variables, because users might not know. */
   #sourcesOf(message: string): string[] {
     // Strip the punctuation and value after the name, as in `--port:` and `--role=boss`.
     const named = message
@@ -82,7 +82,7 @@ export abstract class BaseCommand extends Command {
     })
   }
 
-  /** Prints oclif's warnings, such as the use of a deprecated flag name, in the format of other warnings. */
+  /** Prints oclif's warnings, such as for a deprecated flag name, in the format of other warnings. */
   override warn(input: string | Error): string | Error {
     this.note(`Warning: ${typeof input === 'string' ? input : input.message}`)
     return input

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 
 export interface CliErrorOptions {
   code?: string
-  /** 1 (failure) by default. */
+  /** The exit code; 1 (failure) by default. */
   exitCode?: number
   /** The next step for the user, as one sentence. */
   hint?: string

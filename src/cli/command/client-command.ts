@@ -103,7 +103,7 @@ function inherited<I extends { baseFlags?: unknown; enableJsonFlag?: boolean }>(
   return { baseFlags, enableJsonFlag } as Pick<I, 'baseFlags' | 'enableJsonFlag'>
 }
 
-/** The number of attempts for long-running work: about 40 s in total, which outlasts a restart of the server. */
+/** The maximum number of attempts for long-running work. They take about 40 s, longer than a restart of the server. */
 export const PATIENT_ATTEMPTS = 12
 
 const NOTE_EVERY_MS = 5_000

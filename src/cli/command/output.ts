@@ -4,7 +4,7 @@ import { inLargestUnit } from '../../core/formats.ts'
 export interface Column<T> {
   title: string
   value: (row: T) => string | number | null
-  /** Whether the column is never truncated, such as an id that users copy. */
+  /** Whether the column, such as an id that users copy, is never truncated. */
   whole?: true
 }
 

@@ -8,7 +8,7 @@ import { CliError } from './cli-error.ts'
 export interface OwnProgram {
   /** The working folder, which is also the base folder of profiles. */
   cwd: string
-  /** `PASSES_*` variables. Those of the parent process are not inherited. */
+  /** The `PASSES_*` variables. The process does not inherit those of its parent. */
   settings?: Record<string, string>
 }
 

@@ -11,7 +11,7 @@ export interface ProgressState {
 }
 
 export interface ProgressOptions {
-  /** `undefined` if the total is not known. */
+  /** The total; `undefined` if it is not known. */
   total: number | undefined
   /** The state at the start of this run, which the rate and the remaining time exclude; zero by default. */
   start?: ProgressState

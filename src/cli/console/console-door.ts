@@ -12,14 +12,14 @@ import { EXIT_DELETED, failureMessage, listRejectionText, outcomeOf } from './ou
 /** Values that the operator sets for the next scans (F4); `null` uses the clock and the policy. */
 export interface Overrides {
   scanContextKey: string | null
-  /** YYYY-MM-DD. */
+  /** The validity date, as YYYY-MM-DD. */
   validityDate: string | null
 }
 
 export interface DoorState {
-  /** `offlineSince` is `null` while online; `rejection` is the server's reason to reject pending decisions. */
+  /** `offlineSince` is `null` while online; `rejection` is the server's reason for rejecting pending decisions. */
   connection: { offlineSince: Date | null; rejection: string | null }
-  /** The stored list, or the reason why there is none. */
+  /** The stored list of passes, and the server's reason for rejecting requests for the list. */
   lists: { list: EngineState['list']; rejection: string | null }
   overrides: Overrides
   /** The direction of the next scans, and the zone, if it is known yet. `null` to scan without a zone. */
@@ -69,11 +69,11 @@ export interface Door {
   search(text: string): Promise<Candidate[] | string>
   /** Shows a line until the next outcome; `null` removes it. The notice of a deleted zone stays below it. */
   notify(text: string | null): void
-  /** Removes the line, and the notice of a deleted zone, unless it is the zone of an exit. */
+  /** Removes the line and, except at an exit, the notice of a deleted zone. */
   dismiss(): void
   /** Resolves when the door is online, or after the timeout. */
   whenOnline(timeoutMs: number): Promise<void>
-  /** Uploads decisions and completes the list, for no longer than the timeout. */
+  /** Uploads decisions, and waits until a running update of the stored list has ended, at most for the timeout. */
   flush(timeoutMs: number): Promise<void>
   /** Stops after the current scan; resolves to the payloads that were not evaluated. */
   stop(): Promise<readonly string[]>
@@ -287,14 +287,14 @@ export function opposite(direction: Direction): Direction {
 
 /** The recent scans and the counters of this console since it started. */
 export interface Counters {
-  /** Newest first. */
+  /** The recent scans, newest first. */
   last: Outcome[]
-  /** Accepted scans without exits. */
+  /** Accepted scans, except exits. */
   accepted: number
   turnedAway: number
   /** Accepted exits. */
   left: number
-  /** The evaluation times of the last minute, in milliseconds. */
+  /** The times of the decisions in the last minute, in milliseconds. */
   recent: number[]
 }
 

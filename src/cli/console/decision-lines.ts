@@ -144,7 +144,7 @@ export function instructionLines(
   ]
 }
 
-/** Returns that an entry exceeded the capacity of a zone, which accepts it with `whenFull: warn`. */
+/** Returns a warning if an entry exceeded the capacity of its zone, which `whenFull: warn` permits. */
 function overfullLines(decision: Outcome, width: number): TextLine[] {
   const zone = overfullZone(decision)
   const text = zone && `■ Zone full: ${count(zone.inside)} of ${count(zone.capacity)} inside`
@@ -175,7 +175,7 @@ function lastUse({ result, lastAcceptedAt, readAt, scannedAt }: Outcome, now: Da
   return [`${text}, ${age(lastAcceptedAt, now)} ago`]
 }
 
-/** Marks a decision without the server, which does not know the scans of other doors since the last list. */
+/** Returns the mark of an offline decision, which ignores other doors' scans since the stored list was updated. */
 function offlineMark({ verified }: Outcome): string | null {
   return verified === 'offline' ? '(OFFLINE)' : null
 }

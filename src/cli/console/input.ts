@@ -47,7 +47,7 @@ const ESCAPE = '\u001B'
  * meaning, and escape sequences never become part of a line.
  *
  * A scan is a burst of characters that ends with Enter. Characters that were typed before the scan are not part of it.
- * They end at a pause of 300 ms, or, if they arrived one at a time, at the next character.
+ * A pause separates them: 300 ms, or 80 ms if they arrived one at a time.
  */
 export function createInputReader(report: (input: Input) => void): InputReader {
   /** The text before the last pause. */
@@ -113,8 +113,8 @@ export function createInputReader(report: (input: Input) => void): InputReader {
   function readCharacter(character: string): void {
     const gap = now - characterAt
     characterAt = now
-    // Assume typing only after two bursts of a single character, because a slow network can interrupt a scan once,
-    // after its first character or later.
+    // Two single-character bursts in a row mean typing. One does not: a slow network can pause a scan once, even after
+    // its first character.
     const isByHand = gap >= BY_HAND_MS && burst.length === 1 && burst.followsOne
     if (gap >= PAUSE_MS || isByHand) {
       earlier = (earlier + recent).slice(0, LONGEST_LINE)
@@ -162,7 +162,7 @@ export function createInputReader(report: (input: Input) => void): InputReader {
   }
 }
 
-/** Keys that the console handles. They include no letters, which payloads contain. */
+/** Keys that the console handles: no letters, because payloads contain letters. */
 export type Key =
   | 'search'
   | 'undo'

@@ -14,7 +14,7 @@ export interface Span {
 }
 
 export type Line = Span[]
-/** The style of text; by default that of the terminal. */
+/** The style of text; by default, the terminal's style. */
 export type Style = Omit<Span, 'text'>
 
 export function filled(text: string, width: number, style: Style = {}): Line {

@@ -19,7 +19,7 @@ export function rejectionText({ status, message }: { status: number; message: st
 
 const TOKEN_ENDED = 'The access token is no longer valid. Ask the operator of the door.'
 
-/** Returns the reason why the server gives out no list; `null` if it does. */
+/** Returns the server's reason for rejecting requests for the list of passes; `null` if it accepts them. */
 export function listRejectionText({ listRejection, problems }: EngineState): string | null {
   if (problems.some(({ code }) => code === 'revoked')) return TOKEN_ENDED
   return problems.some(({ code }) => code === 'offline_disabled') ? 'this workspace forbids it' : listRejection

@@ -55,7 +55,7 @@ export function panelLines(
       return [
         filled(` Switch to ${directionMarks[to]}?`, width, { bold: true }),
         filled(cut(` ${effect}`, width), width),
-        // F9 is in another group of the keyboard than F6, so that a slip does not switch the direction.
+        // Confirm with F9, which is not next to F6, so that a slip does not switch the direction.
         filled(' F9 switches, Esc keeps it.', width),
       ]
     }
@@ -70,8 +70,8 @@ export function panelLines(
         ...head,
         ...shown.map(({ label, externalPassId }, n) => {
           const text = ` ${String(n + 1).padStart(2)} ${joined([label, externalPassId].map(printable), width - 5)}`
-          // Mark everyone whom Enter admits, because a typed number could be mistaken for the choice of one person in
-          // the list.
+          // Highlight everyone whom Enter admits, because a typed number could be mistaken for the number of one person
+          // in the list.
           return filled(text, width, n < many && many <= open.length ? { inverse: true } : {})
         }),
         ...(shown.length < open.length ? [filled(` … and ${open.length - shown.length} more`, width)] : []),

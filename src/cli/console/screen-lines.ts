@@ -26,11 +26,9 @@ const HISTORY = 8
 const FOOT = 4
 /** The minimum height of a decision: badge, name, ticket, and a reason of two lines. */
 const LEAST_DECISION = 5
-/**
- * The height of a panel (a question with its answer and keys, or a short list), and of the decision above it: badge
- * and name.
- */
+/** The height of a panel: a question with its answer and keys, or a short list. */
 const PANEL = 5
+/** The height of the decision above a panel: badge and name. */
 const BEHIND_PANEL = 2
 const TALL = 20
 

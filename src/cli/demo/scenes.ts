@@ -168,7 +168,7 @@ const TIMEOUT_MS = 30_000
 export interface Arrival {
   file: DeviceFile
   change: PassChange
-  /** The time from the response to the update until the phone has the change. */
+  /** The time from the server's response until the phone has the change. */
   seconds: number
 }
 

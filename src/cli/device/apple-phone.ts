@@ -91,7 +91,7 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
     return { changes, problems }
   }
 
-  /** Registers at the new service that a pass names. Stops polling the previous one. */
+  /** Registers at the new service that a pass names. Stops polling the previous service. */
   async function moveTo(content: PassJson): Promise<void> {
     const directory = `${content.webServiceURL.replace(/\/apple$/, '')}/sandbox`
     const { control } = await readDirectory(directory, 'apple')
@@ -176,7 +176,7 @@ function isNewer(lastModified: string, than: string | null): boolean {
   return than === null || Date.parse(lastModified) > Date.parse(than)
 }
 
-/** Returns the lock screen text of each changed field with a `changeMessage`, once for both styles of a pass. */
+/** Returns the lock screen text of each changed field with a `changeMessage`; one text for a field in both styles. */
 function bannersOf(before: OpenedPackage, after: OpenedPackage, language: string): string[] {
   const fieldsIn = (opened: OpenedPackage) => {
     const pass = passIn(opened, language)

@@ -7,9 +7,9 @@ export class SignatureError extends Error {
 
 export interface SignatureFacts {
   certificate: X509Certificate
-  /** Subject UID: the pass type that it can sign. */
+  /** The UID of the certificate's subject: the pass type that it can sign. */
   passTypeIdentifier: string | undefined
-  /** Subject OU. */
+  /** The OU of the certificate's subject. */
   teamIdentifier: string | undefined
 }
 
@@ -48,8 +48,8 @@ interface Signed {
 }
 
 /**
- * Parses the structure without certificate schemas, which would take ten times as long as the verification: fleets of
- * phones verify every package.
+ * Parses the structure without certificate schemas. With them, parsing would take ten times as long as the
+ * verification, and fleets of phones verify every package.
  */
 function readSignedData(bytes: Buffer): Signed {
   const [type, data] = membersOf(parse(bytes))
@@ -72,7 +72,7 @@ function readSignedData(bytes: Buffer): Signed {
   }
 }
 
-/** Parses DER, and throws every error: asn1js throws errors in strings and times, but returns the others. */
+/** Parses DER, and throws every error: asn1js throws errors in strings and times, but returns other errors. */
 function parse(bytes: Buffer): BaseBlock {
   let parsed: ReturnType<typeof fromBER>
   try {
@@ -145,7 +145,7 @@ interface Chain {
   leaf: X509Certificate
   key: KeyObject
   subject: Record<string, string | undefined>
-  /** From the leaf to the root. */
+  /** The validity of each certificate, from the leaf to the root. */
   validities: { subject: string; from: Date; to: Date }[]
 }
 

@@ -151,7 +151,7 @@ function rejection({ status, header }: Answer): CliError {
   })
 }
 
-/** The response of /sandbox: the addresses of the emulators for phones. */
+/** The response of /sandbox: the addresses at which phones reach the emulators. */
 const Directory = z.object({
   apple: z.object({ control: z.url(), rootPem: z.string() }).nullable(),
   google: z.object({ url: z.url() }).nullable(),

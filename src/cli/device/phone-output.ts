@@ -23,7 +23,7 @@ interface Looks {
 }
 
 interface ShownPass extends Looks {
-  /** Serial number or object id. */
+  /** The serial number of an iPhone's pass, or the object id of an Android phone's pass. */
   id: string
   stamp: string | null
 }
@@ -115,8 +115,8 @@ function appleCard(pass: PassJson, { language, ios }: ApplePhone): CardJson {
 type ApplePhone = { language: string; ios: IosVersion }
 
 /**
- * Returns the card of an iPhone pass. If the phone's version of iOS shows a newer look, also returns this look, and the
- * card is the one that earlier versions show.
+ * Returns the card of an iPhone pass. If the phone's version of iOS shows a newer look, also returns this look; `card`
+ * is then the look of earlier versions.
  */
 function looksOf(pass: PassJson, phone: ApplePhone): Looks {
   const older = appleCard(pass, { ...phone, ios: 26 })

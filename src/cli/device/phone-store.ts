@@ -91,7 +91,7 @@ export function listDevices(folder: string): Device[] {
   return namesIn(folder).map((name) => readDevice(folder, name))
 }
 
-/** Creates the phone unless one with that name exists. */
+/** Creates a phone, unless a phone with its name exists. */
 export function createDevice(folder: string, device: Device): void {
   if (!NAME.test(device.name)) {
     throw new UsageError(`--device ${device.name} must be at most 64 letters, digits, dots, underscores, and hyphens`)
@@ -100,7 +100,7 @@ export function createDevice(folder: string, device: Device): void {
   if (!namesIn(folder).includes(device.name)) write(folder, device)
 }
 
-/** Opens the phone with that name, or the only one. @throws UsageError */
+/** Opens the phone with a name, or, without a name, the only phone. @throws UsageError */
 export function openDevice(folder: string, name: string | undefined): DeviceFile {
   const names = namesIn(folder)
   if (names.length === 0) {
@@ -184,7 +184,7 @@ function keyOf({ id, header, body }: Message): string {
 }
 
 export interface PassChange {
-  /** Serial number or object id. */
+  /** The serial number of an iPhone's pass, or the object id of an Android phone's pass. */
   pass: string
   /** The lock screen texts; empty if the update is silent. */
   banners: string[]

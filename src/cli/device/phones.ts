@@ -45,7 +45,7 @@ export function passIdsOf(device: Device): string[] {
 }
 
 /**
- * Returns the pass with that id; Google object ids match without the issuer prefix.
+ * Returns the full id of a pass. Google object ids also match without their issuer prefix.
  * @throws UsageError
  */
 export function findPassId(device: Device, id: string): string {

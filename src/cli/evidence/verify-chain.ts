@@ -61,7 +61,7 @@ export async function readKnown(flags: Interfaces.InferredFlags<typeof knownFlag
 
 const Kept = z.object({ chains: z.array(z.object({ head: HeadJson.nullable() })) })
 
-/** Verifies a proof file with the given key, or with the one that the file names. @throws CliError */
+/** Verifies a proof file with the given key, or with the key that the file names. @throws CliError */
 export async function verifyFile(path: string, chain: ChainName, { publicKey, kept }: Known): Promise<ReportedChain> {
   const lines = createInterface({ input: streamNamed(path), crlfDelay: Number.POSITIVE_INFINITY })
   let begun: { start: z.output<typeof EvidenceStart>; key: string } | undefined

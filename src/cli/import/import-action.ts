@@ -18,7 +18,7 @@ import { CliError } from '../command/cli-error.ts'
 import { type IssuedTemplate, NOT_YET_KNOWN, readIssuedTemplate } from '../issue/rows.ts'
 
 interface ImportOptions {
-  /** The template of rows that do not name one. */
+  /** The template of rows that name no template. */
   templateId: string | undefined
   identityId: string | undefined
   externalIdColumn: string

@@ -32,7 +32,7 @@ interface IssueOptions {
   concurrency: number
 }
 
-/** The number of concurrent updates, across all batches. */
+/** The maximum number of concurrent updates, across all batches. */
 const UPDATES_IN_FLIGHT = 8
 
 /** Creates a pass for each row, 100 per request. Repeating a row does not create a second pass. */
@@ -168,13 +168,13 @@ async function update(
   }
 }
 
-/** A row, and whether it repeats an earlier row, which creates the pass. */
+/** A row, and whether it repeats an earlier row that creates the pass. */
 interface PlannedRow {
   pass: PassCreate
   isRepeat: boolean
 }
 
-/** Predicts the outcome of each row on the server. Only reads, with the same checks as a run. */
+/** Predicts the outcome of each row with the same checks as a run. Changes nothing on the server. */
 export function planAction({ concurrency, ...options }: IssueOptions): RowAction<PlannedRow, IssueOutcome> {
   const { existing, labelColumn } = options
   let columns: IssueColumns

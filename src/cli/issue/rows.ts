@@ -58,8 +58,8 @@ export interface IssuedTemplate {
 }
 
 /**
- * Reads the published version, so that rows are checked by all of the server's rules, including those that its
- * variables schema cannot express.
+ * Reads the published version, so that rows are checked by all of the server's rules, including rules that the
+ * version's variables schema cannot express.
  * @throws ApiError; CliError for a template that was never published
  */
 export async function readIssuedTemplate(client: Client, id: string): Promise<IssuedTemplate> {
@@ -75,8 +75,8 @@ export async function readIssuedTemplate(client: Client, id: string): Promise<Is
 }
 
 /**
- * Returns the definition with `required` set for each variable without which the server rejects a pass. Removes unknown
- * formats, which only a newer server can check.
+ * Returns the definition with `required` set for each variable that the server requires. Removes unknown formats, which
+ * only a newer server can check.
  */
 export function asEvaluated(definition: Definition): Definition {
   const known = definition.variables.map(({ format, ...variable }) =>

@@ -22,7 +22,7 @@ const SHOWN = 10
  * The maximum age of a new row relative to the newest row. Transactions commit out of order, so a new row can be older.
  */
 const OVERLAP_MS = 60_000
-/** The number of remembered ids, which prevent duplicates. */
+/** The maximum number of remembered ids. They prevent duplicates. */
 const MAX_SEEN = 100_000
 
 /**

@@ -10,7 +10,7 @@ import { type Answer, type Call, call } from '../device/http.ts'
 /** The time in which the person must sign in, in milliseconds. */
 const WAIT_MS = 10 * 60_000
 
-/** The time by which each request to slow down extends the interval of polls (RFC 8628, section 3.5). */
+/** The time that each request to slow down adds to the polling interval (RFC 8628, section 3.5). */
 const SLOW_DOWN_MS = 5_000
 
 const LATE = 'No one signed in in time'
@@ -22,10 +22,7 @@ const DONE = 'You are signed in. Close this page, and return to the command line
 export interface SignInOptions {
   url: string
   workspace?: string | undefined
-  /**
-   * Shows the address that the person can open in a browser of this machine, and the one for any device, if the
-   * provider supports it.
-   */
+  /** Shows the address for a browser on this machine and, if the provider supports it, the address for any device. */
   onAddress(address: string, device: DeviceAddress | undefined): void
 }
 

@@ -6,7 +6,7 @@ import { ClientCommand } from '../command/client-command.ts'
 import { confirm } from '../command/prompt.ts'
 import { onePage, type PagedList, type ShownList } from '../list/show-list.ts'
 
-/** Commands by id, such as `webhook:get`. The build writes a module for each one, where oclif looks for it. */
+/** Commands by id, such as `webhook:get`. The build writes a module per command, where oclif looks for it. */
 export type ResourceCommands = Record<string, typeof BaseCommand>
 
 type Arguments = Interfaces.ArgInput
@@ -99,7 +99,7 @@ export function listCommand<T, A extends Arguments, F extends FlagInputs>(spec: 
   return withHelp(ListCommand, { ...spec, flags: { ...spec.flags, ...listFlags } })
 }
 
-/** A command that lists all records at once, from this machine or from a database. */
+/** A command that lists all records on one page, from this machine or from a database. */
 export interface ItemsSpec<T, A extends Arguments, F extends FlagInputs>
   extends Help<A, F>,
     Pick<ShownList<T>, 'shape' | 'noun' | 'empty'> {

@@ -25,9 +25,9 @@ export interface ScanExportOptions {
   format: (typeof scanFormats)[number]
   /** The origin of the server. An export from another server cannot resume an incomplete file. */
   server: string
-  /** The client for calls before the first page, with few retries. */
+  /** A client with few retries, for calls before the first page. */
   client: Client
-  /** Creates the client for pages, whose retries outlast a restart of the server. */
+  /** Creates the client that reads pages. Its retries outlast a restart of the server. */
   sender: (onRetry: (reason: { error: Error; waitSeconds: number }) => void) => Client
   stop: AbortSignal
   note: (message: string) => void

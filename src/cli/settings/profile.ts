@@ -7,12 +7,12 @@ import { CliError, UsageError } from '../command/cli-error.ts'
 export interface Profile {
   /** The server that the token belongs to, as an origin such as https://passes.example. */
   url: string
-  /** Missing after a logout. */
+  /** The token; missing after a logout. */
   token?: string | undefined
 }
 
 export interface ProfilesFile {
-  /** The default profile; `default` if not set. */
+  /** The name of the default profile; `default` if not set. */
   current?: string | undefined
   profiles: Record<string, Profile>
 }

@@ -210,7 +210,7 @@ export const serveFlags = {
   }),
 }
 
-/** Gives each flag its variable, which has the name of the flag: `PASSES_RATE_LIMIT` for `--rate-limit`. */
+/** Gives each flag an environment variable of the same name: `PASSES_RATE_LIMIT` for `--rate-limit`. */
 function settings<F extends Interfaces.FlagInput>(helpGroup: string | undefined, flags: F): F {
   for (const [name, flag] of Object.entries(flags)) {
     Object.assign(flag, { env: `PASSES_${name.replaceAll('-', '_').toUpperCase()}`, ...(helpGroup && { helpGroup }) })
@@ -218,7 +218,7 @@ function settings<F extends Interfaces.FlagInput>(helpGroup: string | undefined,
   return flags
 }
 
-/** Returns the values of a repeatable flag. oclif does not split its variable, whose values are separated by commas. */
+/** Returns the values of a repeatable flag. Splits its environment variable at commas, which oclif does not do. */
 function valuesOf(given: string[] | string): string[] {
   const values = [given].flat().flatMap((text) => text.split(','))
   return [...new Set(values.map((value) => value.trim()))]

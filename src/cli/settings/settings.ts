@@ -27,7 +27,7 @@ export interface ConnectionFlags {
 
 export interface Connection {
   url: Setting
-  /** If `undefined`, `noToken` explains why. */
+  /** The token; if `undefined`, `noToken` explains why. */
   token: Setting | undefined
   noToken: string
   profile: { name: string; path: string }
@@ -146,7 +146,7 @@ function colorLevel(stream: ColorStream, environment: Environment): 0 | 1 | 2 | 
   return depth >= 24 ? 3 : depth >= 8 ? 2 : depth >= 4 ? 1 : 0
 }
 
-/** Returns the environment for an independent child process, without the settings of this one. */
+/** Returns the environment for an independent child process, without the settings of this process. */
 export function environmentWithoutSettings(environment: Environment = process.env): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PASSES_')))
 }
@@ -181,8 +181,9 @@ export function doorsFolder(environment: Environment = process.env): string {
 
 /**
  * Sets the environment variables that Ink reads when it loads. Turns off React's development mode, which keeps a record
- * of every render. Hides CI, because Ink would draw only at its end. Ink's color library assumes no color if CI has any
- * value, so the color level is set explicitly. The level is at least 1, because bold and inverse text replace colors.
+ * of every render. Hides CI, because in CI, Ink draws only when it ends. Ink's color library assumes no color if CI has
+ * any value, so the color level is set explicitly. The level is at least 1, because bold and inverse text replace
+ * colors.
  */
 export function prepareDrawing(stream: ColorStream, environment: NodeJS.ProcessEnv = process.env): void {
   environment.FORCE_COLOR = String(Math.max(1, colorLevel(stream, environment)))

@@ -89,8 +89,8 @@ function parseText(path: string, text: string): unknown {
 }
 
 /**
- * Returns the offset of the unexpected token, which V8 does not report: the end of the shortest prefix with an
- * unexpected token. Returns the end of the text if the text is incomplete.
+ * Returns the offset of the unexpected token: the end of the shortest prefix with an unexpected token. V8 does not
+ * report the offset. Returns the end of the text if the text is incomplete.
  */
 function tokenOffset(text: string): number {
   let [without, having] = [0, text.length + 1]

@@ -18,7 +18,7 @@ const Strings = z.strictObject({
       /** The path in the definition, such as design.fields.back.0.label. */
       key: z.string(),
       source: z.string(),
-      /** Empty if there is no translation yet. */
+      /** The translation; empty if there is none yet. */
       target: z.string(),
     }),
   ),

@@ -18,8 +18,8 @@ import { CliError, readNamed, UsageError, withName } from '../command/cli-error.
 import { fileError, readAll, readJsonFile } from './json-file.ts'
 
 /**
- * A template as a file. `design.images`, and the defaults and examples of image variables, hold paths relative to it,
- * or ids of uploaded images.
+ * A template as a file. `design.images`, and the defaults and examples of image variables, hold paths relative to this
+ * file, or ids of uploaded images.
  */
 export interface TemplateFile {
   path: string
@@ -27,19 +27,21 @@ export interface TemplateFile {
   key: string | undefined
   name: string
   description: string | undefined
-  /** The name of its project; `null` for none, `undefined` if the file does not specify it. */
+  /** The name of its project; `null` for none, `undefined` if the file does not specify a project. */
   project: string | null | undefined
   passType: PassType
   images: NamedImage[]
   /** The definition before the upload: image paths are replaced by the nil id. */
   definition: WrittenDefinition
-  /** Returns the definition with each image replaced by its uploaded id. `ids` is keyed by the name in the file. */
+  /**
+   * Returns the definition with each image replaced by its uploaded id. The keys of `ids` are the names in the file.
+   */
   withImages: (ids: ReadonlyMap<string, string>) => WrittenDefinition
 }
 
 interface NamedImage extends ImageFile {
   name: string
-  /** The path of its first use in the definition. */
+  /** The path of the image's first use in the definition. */
   place: (string | number)[]
 }
 
@@ -100,7 +102,7 @@ function namedFiles({ design, variables }: RawDefinition): NamedPlace[] {
   return [...named.values()]
 }
 
-/** Returns a definition with the names of its images replaced. `names` is keyed by the name in the file. */
+/** Returns a definition with the names of its images replaced. The keys of `names` are the names in the file. */
 function replaceImages(raw: RawDefinition, names: ReadonlyMap<string, string>): unknown {
   const images = replaceTexts(raw.design.images ?? {}, names)
   const variables = listOf(raw.variables).map((variable) => {

@@ -12,9 +12,7 @@ import { requirePublishable, type TemplateFile } from './template-file.ts'
 
 /** Options of a push. After a conflict with another push, this push retries immediately, with at most five attempts. */
 export interface PushOptions {
-  /**
-   * The template to change. By default the one with the key of the file; if there is none, a new template is created.
-   */
+  /** The template to change. By default, the template with the file's key, which is created if it is missing. */
   templateId?: string | undefined
   /** The project to assign; `null` for none. By default, the project in the file, if the file has one. */
   projectId?: string | null | undefined
@@ -33,7 +31,7 @@ export interface Pushed {
   version: number
   versionId: string
   stage: 'draft' | 'published'
-  /** The number of images in the file, including those already on the server. */
+  /** The number of images in the file, including images that the server already has. */
   images: number
   warnings: Warning[]
 }
@@ -154,7 +152,7 @@ interface StoredTemplate {
   published: StoredVersion | undefined
 }
 
-/** Finds the template of a file: by the given id, else by its key. Returns `undefined` if there is none. */
+/** Finds the template of a file: by the given id, or else by the file's key. Returns `undefined` if there is none. */
 export async function findStored(
   client: Client,
   file: Pick<TemplateFile, 'key' | 'project'>,

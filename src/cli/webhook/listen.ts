@@ -25,7 +25,7 @@ export type ListenEvent =
   | { event: 'problem'; message: string }
 
 export interface ListenOptions {
-  /** All event types by default. */
+  /** The event types to follow; all by default. */
   events: (typeof subscribableEvents)[number][] | undefined
   /** The event after which to start; by default only new events are followed. */
   since: string | undefined
@@ -150,7 +150,7 @@ export interface Forwarded {
 /** The result for an event that was only shown. */
 const notForwarded: Forwarded = { responseCode: null, durationMs: null, error: null }
 
-/** The timeout of a forwarded event, which is the same as for deliveries of the server. */
+/** The timeout of a forwarded event, the same as for the server's deliveries. */
 const FORWARD_TIMEOUT_MS = 15_000
 
 /** Sends an event to an application like a server: the same bytes and headers, with a current signature. */
@@ -175,7 +175,7 @@ export async function forward(rawBody: string, to: string, secret: string): Prom
   }
 }
 
-/** Writes the local address of a listener to a file, named by process id. Returns a function that removes the file. */
+/** Writes a listener's local address to a file named after the process id. Returns a function that removes the file. */
 function announceListener(folder: string, url: string): () => void {
   const file = join(folder, String(process.pid))
   makePrivateFolder(folder)

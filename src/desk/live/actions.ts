@@ -10,7 +10,7 @@ import { type Grant, permissionsFor } from '../../core/rules/people/person-roles
 import type { DeskWords } from '../../locales/desk-texts.ts'
 import { type Api, ApiRejection, type HistoryEntry } from './desk-api.ts'
 
-/** An input of the dialog of an action. */
+/** An input in an action's dialog. */
 export interface Field {
   name: string
   label: string
@@ -30,7 +30,7 @@ export type Values = Readonly<Record<string, string>>
 export interface Outcome {
   /** A link to copy. */
   link?: string
-  /** Restores the previous state. */
+  /** Undoes the action. */
   undo?: () => Promise<unknown>
 }
 
@@ -42,7 +42,7 @@ interface Call<T> {
   requestId: string
 }
 
-/** An action of a person, which is one call of the API. Its texts are `actions` in `desk.json`. */
+/** An action of a person, which is one call of the API. Its texts are under `actions` in `desk.json`. */
 export interface Action<T> {
   /** The route that the action calls. */
   route: { [R in keyof Contract]: `${R}.${keyof Contract[R] & string}` }[keyof Contract]
@@ -50,7 +50,7 @@ export interface Action<T> {
   needs: Pick<Route, 'role' | 'forDoorLeads'> & { scope: Scope }
   fields?(target: T, words: DeskWords): Field[]
   run(call: Call<T>): Promise<Outcome>
-  /** Reads the target again, and who has changed it since the dialog was opened. */
+  /** Returns the target's current state, and its changes since the dialog was opened. */
   reload?(api: Api, target: T): Promise<{ target: T; by: HistoryEntry[] }>
 }
 
@@ -116,7 +116,7 @@ const correct: Action<Pass> = {
   },
 }
 
-/** Returns a text as it is submitted. Browsers change line breaks, which must not count as a change of the person. */
+/** Returns a text as it is submitted. Browsers change line breaks, which must not count as a change by the person. */
 export function normalizeInput(text: string): string {
   return text.replaceAll(/\r\n?/g, '\n').trim()
 }

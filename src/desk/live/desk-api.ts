@@ -44,7 +44,7 @@ export class ApiRejection extends Error {
 const TIMEOUT_MS = 30_000
 
 /**
- * Creates the typed API over the browser's fetch, at the server of the page.
+ * Creates the typed API, which calls the page's server with the browser's fetch.
  * @param clock observes each response
  * @returns methods that throw ApiRejection for an error response, or an error of fetch if this server does not respond
  */

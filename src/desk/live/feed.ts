@@ -2,7 +2,7 @@ import { messagesOf } from '../../client/stream-messages.ts'
 import type { Envelope } from '../../core/contract/deliveries.ts'
 import { ApiRejection } from './desk-api.ts'
 
-/** The state of the event feed. `asking` means that the server does not allow the stream, so that the page polls. */
+/** The state of the event feed. `asking` means that the page polls, because the server does not allow the stream. */
 export type FeedState = 'connecting' | 'live' | 'asking' | 'lost'
 
 export interface Feed {
@@ -24,7 +24,7 @@ const SILENCE_MS = 40_000
 
 const RETRY_MS = 3_000
 
-/** The delay of a reconnection after the server rejected the stream, in milliseconds. There can be too many streams. */
+/** The delay of a reconnection, in milliseconds, if the server rejected the stream, for example as one too many. */
 const REJECTED_RETRY_MS = 60_000
 
 /**
@@ -83,8 +83,8 @@ export function createFeed(
         if (ended.signal.aborted) return
         const status = error instanceof ApiRejection ? error.status : null
         become(status === null ? 'lost' : 'asking')
-        // Stop, because a missing permission or an ended token is permanent. The other requests of the page report
-        // which of them it is.
+        // Stop, because a missing permission or an ended token is permanent. The page's other requests report the
+        // cause.
         if (status === 401 || status === 403 || status === 404) return
         if (status !== null) waitMs = REJECTED_RETRY_MS
       }

@@ -9,7 +9,7 @@ export interface Project {
 }
 
 /**
- * Lists the newest 1,000 projects of a token, newest first, with the requests that the scopes of the token allow.
+ * Lists the newest 1,000 projects of a token, newest first. Sends only requests that the token's scopes allow.
  * @param wanted the id of a project that is included regardless of its age
  */
 export async function listProjects(

@@ -4,14 +4,14 @@ import type { Grant } from '../../core/rules/people/person-roles.ts'
 export interface Session {
   email: string
   roles: Grant[]
-  /** The token that every request that changes something must send, so that no other site can cause such a request. */
+  /** The token for requests that change something. Other sites lack it, so they cannot cause such requests. */
   csrfToken: string
 }
 
 /** An access token, or the session of a person. */
 export type Access = string | Session
 
-/** Returns whether people can sign in at this server, which adds an element to the page in that case. */
+/** Returns whether people can sign in at this server. If so, the page has an element that the server added. */
 export function canSignIn(): boolean {
   return document.querySelector('meta[name="passes-sign-in"]') !== null
 }
@@ -34,8 +34,8 @@ export async function findSession(): Promise<Session | null> {
 }
 
 /**
- * Ends the session of this browser, which another tab can have replaced. Returns the address at which the person also
- * signs out of the provider; `null` if there is none.
+ * Ends the session of this browser, even if another tab started it. Returns the address at which the person also signs
+ * out of the provider; `null` if there is none.
  * @throws an error of fetch if the server did not confirm the end
  */
 export async function signOut(): Promise<string | null> {

@@ -42,7 +42,7 @@ const byPasses = () => true
 
 const RECENT = 8
 
-/** The number of broadcasts whose progress is shown, and the number of latest entries of each balance. */
+/** The maximum number of broadcasts shown with their progress, and of latest entries of each balance. */
 const SHOWN = 5
 
 export const zoneSources = {

@@ -43,7 +43,7 @@ export async function loadCurves(api: Api, projectId: string, minute: string): P
   return curves
 }
 
-/** Loads the number of entries since a time into each zone that the page shows, by the ID of the zone. */
+/** Loads the number of entries since a time, by zone ID, for each zone that the page shows. */
 export async function loadEntries(api: Api, projectId: string, from: string): Promise<ReadonlyMap<string, number>> {
   const { items } = await api.zones.list({ query: { projectId, limit: 100 } })
   const found = new Map<string, number>()
@@ -122,7 +122,7 @@ export function stretchesOf(minutes: readonly Minute[], keyOf: (at: Date) => num
   return stretches
 }
 
-/** Returns the start of an hour in the time zone of the reader, which can differ from UTC by half an hour. */
+/** Returns the start of the hour in the reader's time zone, whose offset can include half an hour. */
 export function localHourOf(at: Date): number {
   return at.getTime() - at.getMinutes() * 60_000
 }

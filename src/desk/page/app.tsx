@@ -16,7 +16,7 @@ import { TokenScreen } from './token-screen.tsx'
 import { useWholeWall } from './whole-wall.ts'
 import { ZoneWall } from './zones.tsx'
 
-/** The key in session storage: the token ends with the tab, and only requests of this page send it. */
+/** The token's key in session storage, which ends with the tab. Only requests of this page send the token. */
 const TOKEN_KEY = 'passes-desk-token'
 
 /** Renders the desk in an element. */

@@ -42,7 +42,7 @@ export function useSize() {
   return { ref, ...size }
 }
 
-/** Numbers over time. Its accessible name has the sums. */
+/** A plot of numbers over time. Its accessible name has the sums. */
 export function Plot({ title, at, series, as }: PlotProps) {
   const { number, short, time } = useDesk().language
   const { ref, width, height, em } = useSize()

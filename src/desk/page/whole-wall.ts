@@ -13,8 +13,8 @@ const STEPS = 7
 const MIN_WIDTH_PX = 800
 
 /**
- * Renders a wall screen with the largest text that fits, regardless of language, fonts, and content, because it
- * cannot be scrolled. The style sheet arranges cards in `--columns` columns.
+ * Renders a wall screen, which cannot be scrolled, with the largest text that fits, regardless of language, fonts, and
+ * content. The style sheet arranges cards in `--columns` columns.
  */
 export function useWholeWall(isWall: boolean): void {
   useLayoutEffect(() => {

@@ -19,8 +19,8 @@ const BAR_MS = 1_800_000
 const FLOWS_SHARE = 0.3
 
 /**
- * The people inside a zone over a day against its capacity. Below, bars count entries upwards and exits downwards. The
- * accessible name of the plot has the sums.
+ * A plot of a day in a zone: the people inside, compared with the capacity. Below, bars count entries upwards and exits
+ * downwards. The accessible name of the plot has the sums.
  */
 export function ZonePlot({ zone, curve: { minutes, entries, exits } }: { zone: Zone; curve: ZoneCurve }) {
   const { isWall, language } = useDesk()

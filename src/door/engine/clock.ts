@@ -17,7 +17,7 @@ export interface DoorClock {
 
 /** The precision of a Date header. */
 const HEADER_MS = 1_000
-/** The maximum difference that is attributed to drift. A larger one means that the clock was set back. */
+/** The maximum difference that is attributed to drift. A larger difference means that the clock was set back. */
 const DRIFT_MS = 1_000
 
 /**

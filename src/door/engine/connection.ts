@@ -1,6 +1,6 @@
 import type { UploadEnd } from './uploads.ts'
 
-/** The state of the connection: online scans use the server, and offline scans the list. */
+/** The state of the connection: online, the server evaluates scans; offline, the stored list of passes is used. */
 export interface Connection {
   readonly state: 'unknown' | 'online' | 'offline'
   readonly offlineSince: Date | null
@@ -27,7 +27,7 @@ export interface ConnectionOptions {
   /** The interval of probes while the server responds, in milliseconds. */
   pollMs: number
   now: () => Date
-  /** A random number from 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   random: () => number
   /** Whether the page is visible. A hidden page does not probe a server that responds. */
   isVisible: () => boolean
@@ -37,14 +37,14 @@ export interface ConnectionOptions {
   isDue: () => boolean
   /** Resolves to true if the server responds, and to false on a timeout. */
   probe: (signal: AbortSignal) => Promise<boolean>
-  /** Uploads all pending entries except a few. */
+  /** Uploads pending entries until only a few are left. */
   upload: (signal: AbortSignal) => Promise<UploadEnd>
   /**
    * Uploads the remaining entries between two scans. Resolves to `undefined` if that would delay a waiting scan for too
    * long.
    */
   uploadRest: (signal: AbortSignal) => Promise<UploadEnd | undefined>
-  /** Whether nothing is pending, checked between two scans. Entries that the server rejects as a whole do not count. */
+  /** Whether this door's project has no pending entries, checked between two scans. Rejected entries do not count. */
   hasUploaded: () => Promise<boolean>
   /** Called whenever the server is lost or found. */
   onChange: () => void
@@ -112,14 +112,14 @@ export function createConnection(options: ConnectionOptions): Connection {
     const { signal } = stopped
     if (!(await probe(signal))) return lost()
     if (state === 'unknown' && !(await hasUploaded())) {
-      // Scans must not wait for pending uploads: use the list until they are done.
+      // Scans must not wait for pending uploads: use the list until the uploads are done.
       state = 'offline'
       becameKnown()
       onChange()
     }
     let end: UploadEnd | undefined = await upload(signal)
-    // Upload the remaining entries between two scans. Otherwise, scans that the list decides in the meantime would add
-    // entries without end.
+    // Upload the remaining entries while scans wait. Otherwise, scans decided offline in the meantime would add entries
+    // without end.
     if (end.kind === 'done') end = await uploadRest(signal)
     if (end?.kind === 'timeout') return lost()
     if (end) found()

@@ -18,7 +18,7 @@ export interface DoorEngine {
    */
   claim(code: string, name: string): Promise<ClaimFailure | null>
   /**
-   * Moves this door to another gate, of 1 to 100 characters.
+   * Moves this door to another gate, whose name has 1 to 100 characters.
    * @returns null, or the reason that the door was not moved
    */
   moveTo(gate: string): Promise<GateFailure | null>
@@ -140,14 +140,14 @@ export interface GateFailure extends Pick<ClaimFailure, 'message'> {
 
 /** The state of a door for its page. Each change creates a new object. */
 export interface EngineState {
-  /** `null` if this phone is not a door. */
+  /** The door; `null` if this phone is not a door. */
   door: DoorProperties | null
   /** The zone of this door; `null` without one, or if it is not known yet. */
   zone: KnownZone | null
   zones: readonly KnownZone[]
-  /** `unknown` until the first probe. */
+  /** The state of the connection; `unknown` until the first probe. */
   connection: 'unknown' | 'online' | 'offline'
-  /** `null` unless the door is offline. */
+  /** The time since which the door has been offline; `null` unless it is offline. */
   offlineSince: Date | null
   /** The stored list of passes for offline decisions; `null` if there is none. */
   list: { size: number; generatedAt: Date } | null
@@ -205,7 +205,7 @@ export interface Counts {
 
 /** The number of people admitted at a gate, by any door, console, or scanner. */
 export interface GateCount {
-  /** `null` for scans without a gate. */
+  /** The gate's name; `null` for scans without a gate. */
   gate: string | null
   accepted: number
 }
@@ -227,14 +227,13 @@ export type Problem =
   /** The zone of this exit was deleted: nothing is evaluated until another zone, or no zone, is chosen. */
   | { code: 'exit_deleted' }
   /**
-   * Exits counted without a scan that the server rejects, because they would make the number of people inside negative,
-   * for example while an entrance is offline. They are sent again, and the number excludes them until the server
-   * accepts them.
+   * Exits counted without a scan are retried: the server rejects them, because they would make the number of people
+   * inside negative, for example while an entrance is offline. The number excludes them until the server accepts them.
    */
   | { code: 'counts_held'; references: readonly string[] }
   /**
-   * The server rejects these decisions, with the reason for the last one. They stay on the phone until the operator
-   * dismisses the problem. `isOfAnother`: the last decision reverses a scan of another door.
+   * The server rejected decisions: `scans` is their number, and `message` the reason for the last one. They stay on the
+   * phone until the operator dismisses the problem. `isOfAnother`: the last decision reverses a scan of another door.
    */
   | { code: 'rejected'; scans: number; message: string; scannedAt: string; isOfAnother?: boolean }
   /** The server rejects every request of this door, for example because the workspace is suspended. */
@@ -243,5 +242,7 @@ export type Problem =
   | { code: 'server_too_old' }
   /** The workspace does not allow offline scans, so no list of passes is stored. */
   | { code: 'offline_disabled' }
-  /** The milliseconds by which the phone's clock is ahead, or behind if negative. Scans still have the correct time. */
+  /**
+   * The milliseconds by which the phone's clock is ahead; negative if it is behind. Scans still have the correct time.
+   */
   | { code: 'clock_wrong'; byMs: number }

@@ -6,9 +6,9 @@ import type { EngineStore, Identity } from './store/engine-store.ts'
 export interface EngineSettings {
   /** The timeout of a scan. */
   scanMs: number
-  /** The timeout of the request that checks whether the server responds. */
+  /** The timeout of a probe: a request that checks whether the server responds. */
   probeMs: number
-  /** The interval of these requests while the server responds. */
+  /** The interval of probes while the server responds. */
   pollMs: number
   /** The time after a scan within which another reading of its code counts as the same scan. */
   sameScanMs: number
@@ -51,9 +51,9 @@ export interface EngineEnvironment {
   version: string
   language: () => DoorLanguage
   wallMs: () => number
-  /** A clock that is not affected by clock changes. */
+  /** Returns the time of a monotonic clock, which changes of the system clock do not affect. */
   monotonicMs: () => number
-  /** A random number from 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   random: () => number
   /** Creates a UUID that sorts by its time. */
   newReference: (at: Date) => string

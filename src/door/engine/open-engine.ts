@@ -58,7 +58,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   /** A claimed door that could not be stored. Another attempt with the same code does not claim again. */
   let unstored: { code: string; identity: Identity } | undefined
   let isClaiming = false
-  /** The end of the previous door, which removes its stored data. */
+  /** Resolves when the previous door has ended and its stored data is removed. */
   let ending: Promise<void> | undefined
 
   const context: EngineContext = { environment, server, clock, store: () => store, identity: () => known.identity }
@@ -126,7 +126,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     publish()
   }
 
-  /** Reads the stored data. Resolves once the data at the time of the call is visible. */
+  /** Reads the stored data. Resolves once the state includes all data stored before the call. */
   async function refresh(): Promise<void> {
     await refreshing
     refreshing ??= readStored().finally(() => {

@@ -50,8 +50,8 @@ export function createOwnDoor(
     const reply = await server.updateDoor(id, movement ?? { zoneId: null }, signal)
     const now = identity()
     const isCurrent = now?.token === known.token && now.door.movement === movement
-    // Treat the movement of an entrance as sent even if the server rejects it, for example because the zone was deleted:
-    // in that case, the zone and direction of the server apply. They could turn an exit into an entrance.
+    // Treat the movement of an entrance as sent even if the server rejects it, for example because the zone was
+    // deleted: the server's zone and direction then apply. Not for an exit, which they could turn into an entrance.
     const isEnded = reply.kind === 'answer' || (reply.kind === 'rejection' && movement?.direction !== 'out')
     if (isEnded && isCurrent) await keep({ token: now.token, door: now.door })
     return reply

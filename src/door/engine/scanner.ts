@@ -141,8 +141,8 @@ export function createScanner(
       connection()?.lost()
       return undefined
     }
-    // The zone was deleted, so the server recorded nothing. Scan again without it at an entrance, where people must not
-    // be stopped. Check the status, because errors of this endpoint have no code.
+    // The zone was deleted, so the server recorded nothing. At an entrance, where people must not be stopped, scan
+    // again without the zone. Check the status, because errors of this endpoint have no code.
     if (movement && reply.kind === 'rejection' && reply.status === 404) {
       await options.endZone(movement.zoneId)
       if (movement.direction === 'out') return failed(attempt, 'exit_deleted')
@@ -166,7 +166,7 @@ export function createScanner(
     return decision
   }
 
-  /** Whether the server denies entry into the zone of a response. */
+  /** Whether a zone in a response is full and denies entry. */
   function deniesWhenFull(zone: ScanZone | undefined): boolean {
     const known = options.zones().find(({ id }) => id === zone?.id)
     return zone !== undefined && known?.whenFull === 'deny' && isFull(zone)

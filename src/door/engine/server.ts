@@ -62,7 +62,7 @@ export interface EngineContext {
   server: DoorServer
   clock: DoorClock
   store: () => EngineStore
-  /** `undefined` if this phone is not a door. */
+  /** Returns the identity of this door; `undefined` if this phone is not a door. */
   identity: () => Identity | undefined
 }
 
@@ -78,7 +78,7 @@ interface DoorServerOptions {
   clock: DoorClock
   /** A monotonic clock, in milliseconds. */
   monotonicMs: () => number
-  /** `undefined` if this phone is not a door yet. */
+  /** Returns the token of this door; `undefined` if this phone is not a door yet. */
   token: () => string | undefined
   /** The number of entries to upload, sent as X-Door-Pending. */
   pending: () => number

@@ -32,9 +32,9 @@ export interface EntranceOptions {
   client: Client
   url: string
   token: string
-  /** Name or id; `undefined` for all projects of the workspace. */
+  /** The project's name or id; `undefined` for all projects of the workspace. */
   project: string | undefined
-  /** Name or id; `undefined` for scans without a zone. */
+  /** The zone's name or id; `undefined` for scans without a zone. */
   zone?: string | undefined
   /** The folder that holds the doors of this machine. */
   folder: string
@@ -44,7 +44,7 @@ export interface EntranceOptions {
  * Finds the workspace, project, and zone of a console, on the server or, if the server does not respond, in the stored
  * file.
  * @throws ApiError if the server rejects the token, the project, or the zone
- * @throws CliError if the project or the zone does not exist. Also if the server does not respond, and this machine has
+ * @throws CliError if the project or the zone does not exist, or if the server does not respond and this machine has
  * not used the door before
  */
 export async function enter(options: EntranceOptions): Promise<Entrance> {

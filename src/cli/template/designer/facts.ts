@@ -117,7 +117,7 @@ function factText(path: string, value: unknown): string | undefined {
   return text === '' || text.length > 1000 ? undefined : text
 }
 
-/** Returns the variable of the field with this value; `undefined` unless one field and no other fact has this value. */
+/** Returns the variable of the field with this value; `undefined` unless exactly one field and no other fact has it. */
 function sharedPlaceholder(
   tag: string,
   text: string,

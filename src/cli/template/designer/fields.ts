@@ -88,7 +88,7 @@ function readField({ source, group }: SourceField, context: FieldContext, isKept
         ...(label !== undefined && { label: texts.inDefault(label) }),
         format,
         ...(text !== '' && { example: text }),
-        // Make the text of a back field the default, because it is usually the same for all holders, such as terms.
+        // Make the text of a back field, such as terms, the default, because it is usually the same for all holders.
         ...(group === 'back' && isText && text !== '' && { default: text }),
       })
   if (typeof value === 'string')

@@ -23,7 +23,7 @@ interface ImportOptions {
   key: string
   name: string
   replaces: boolean
-  /** Returns the issues of publishing that concern the platforms. */
+  /** Returns the publishing issues that concern the platforms. */
   findPlatformIssues: (content: {
     definition: ReturnType<typeof inLanguage>
     passType: PassType

@@ -9,7 +9,7 @@ export interface Note {
 
 /** The parts of a template that differ in the definition, for the designer to check. */
 export interface Report {
-  /** Keys of pass.json that a design does not have, so that the definition has them in `apple`. */
+  /** Keys of pass.json that a design does not have. The definition has them in `apple`. */
   kept: Note[]
   /** Parts that are not in the definition. */
   unmapped: Note[]

@@ -127,7 +127,7 @@ function readPosterOnly(poster: JsonObject, context: FieldContext): Pick<ReadSty
   }
 }
 
-/** The groups of a poster, each with the groups of the classic style whose fields the service copies into it. */
+/** The groups of a poster, each with the classic groups from which the service copies fields into it. */
 const posterSources: Record<string, string[]> = {
   headerFields: ['headerFields'],
   primaryFields: ['primaryFields', 'secondaryFields'],

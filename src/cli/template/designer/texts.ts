@@ -7,7 +7,7 @@ export const DEFAULT_LANGUAGE = 'en'
 const MAX_OTHERS = 19
 
 export class Texts {
-  /** `undefined` if the bundle has one language. */
+  /** The languages of the bundle; `undefined` if it has only one. */
   readonly languages: Languages | undefined
   readonly #strings: Map<string, Map<string, string>>
   readonly #used = new Set<string>()
@@ -49,7 +49,7 @@ export class Texts {
     return this.#strings.get(DEFAULT_LANGUAGE)?.get(text) || text
   }
 
-  /** Whether a text has a translation, so that it belongs to the design and is not a sample value. */
+  /** Whether a text has a translation. If so, it belongs to the design and is not a sample value. */
   isTranslated(text: string): boolean {
     return [...this.#strings.values()].some((texts) => texts.has(text))
   }

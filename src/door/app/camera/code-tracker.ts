@@ -1,6 +1,6 @@
 export interface Reading {
   text: string
-  /** Linear codes have the weakest checksum of all formats. */
+  /** Whether the code is linear. Linear codes have the weakest checksum of all formats. */
   isLinear: boolean
 }
 

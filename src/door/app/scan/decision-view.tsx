@@ -160,7 +160,7 @@ function announcementOf(decision: Decision, language: AppLanguage): string {
     .join(' ')
 }
 
-/** Returns that an entry exceeded the capacity of the zone; `null` if it did not. */
+/** Returns a warning if an entry exceeded the capacity of its zone; `null` otherwise. */
 function overfullText(decision: Decision, { words, locale }: AppLanguage): string | null {
   const zone = overfullZone(decision)
   if (!zone || decision.isUndone) return null

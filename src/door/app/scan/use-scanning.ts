@@ -6,7 +6,7 @@ import { useDoor } from '../door-context.ts'
 
 export interface Scanning {
   shown: Decision | null
-  /** The number of further decisions on members of a group. */
+  /** The number of decisions on members of a group that are shown after this one. */
   following: number
   /** Whether a decision takes long enough to show that it is pending. */
   isSlow: boolean
@@ -36,7 +36,8 @@ export function useScanning(): Scanning {
   const [slow, setSlow] = useState(0)
 
   /**
-   * Shows the coming decision. If it takes long, clears the previous one, which staff could apply to the next person.
+   * Shows the coming decision. If it takes long, clears the previous one, so that staff do not apply it to the next
+   * person.
    */
   const show = useCallback(
     async (coming: Promise<readonly Decision[]>) => {

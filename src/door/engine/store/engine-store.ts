@@ -14,7 +14,7 @@ export interface Identity {
   door: DoorProperties
   /** Whether the server does not have the zone and direction yet. */
   isMovementUnsent?: boolean | undefined
-  /** The ID of a deleted zone for which this door was an exit. Exits of it scan nothing. */
+  /** The ID of this exit's deleted zone. The door scans nothing until another zone, or none, is chosen. */
   deletedExit?: string | undefined
 }
 
@@ -44,15 +44,15 @@ export interface JournalEntry extends OwnScan {
   kind: 'accepted' | 'reversed' | 'denied' | 'counted'
   /** The project to which the entry must be uploaded; omitted once it is uploaded. */
   waits?: string | undefined
-  /** Only for an offline decision. */
+  /** Only for an offline decision: the decision to upload. */
   decision?: OfflineDecision | undefined
   /** Only for a reversal: the reversed scan, by its externalRef and, once known, its ID. */
   undoes?: { externalRef: string; scanId: string | null } | undefined
-  /** Only for a count without a scan. */
+  /** Only for a count without a scan: the change of the number of people inside. */
   adjustment?: { zoneId: string; delta: number; reason: string } | undefined
   /** The server's reason for rejecting the entry. Unless `isHeld`, kept until the operator dismisses the problem. */
   rejection?: string | undefined
-  /** Set for an exit without a scan that is sent again: the server rejected it, because too few people are inside. */
+  /** Set while an exit counted without a scan is retried: the server rejected it, as too few people are inside. */
   isHeld?: true | undefined
   /** Only for a rejected reversal: the reversed scan belongs to another door. */
   isOfAnother?: boolean | undefined
@@ -69,18 +69,18 @@ export interface Attempted {
   runner: string
 }
 
-/** An exit without a scan that is sent again: see `JournalEntry.isHeld`. */
+/** An exit counted without a scan, while it is retried: see `JournalEntry.isHeld`. */
 export type HeldCount = JournalEntry & { adjustment: NonNullable<JournalEntry['adjustment']> }
 
 /** The server's result for an uploaded entry. */
 export interface UploadResult {
   externalRef: string
-  /** `null` if the server rejected the entry. */
+  /** The time at which the server recorded the entry; `null` if it rejected the entry. */
   recordedAt: string | null
   scanId?: string | undefined
   conflict?: LedgerReason | null | undefined
   rejection?: string | undefined
-  /** For a rejected exit without a scan: see `JournalEntry.isHeld`. */
+  /** For a rejected exit that was counted without a scan: see `JournalEntry.isHeld`. */
   isHeld?: true | undefined
   /** For a rejected reversal: the reversed scan belongs to another door, such as the previous door of this phone. */
   isOfAnother?: boolean | undefined
@@ -98,7 +98,7 @@ export interface StoreSummary {
   conflicts: Decision[]
   counts: Counts
   zones: readonly KnownZone[]
-  /** Held counts, oldest first. */
+  /** Held counts (see `HeldCount`), oldest first. */
   held: readonly HeldCount[]
   rejections: Pick<JournalEntry, 'rejection' | 'isOfAnother' | 'scannedAt'>[]
 }
@@ -126,7 +126,7 @@ export interface EngineStore {
   /**
    * Stores an attempt before the server is called, so that an attempt interrupted by a crash is retried with its
    * reference.
-   * @param canResume whether an attempt with the same key that has had no result since `notBefore` is to be retried
+   * @param canResume whether to retry an attempt that was made since `notBefore` with the same key, and has no result
    * @returns the externalRef to use
    */
   beginAttempt(
@@ -182,7 +182,7 @@ export interface EngineStore {
 /** The facts of a list and the journal about an attempt. */
 export interface OwnFacts
   extends Pick<OfflineFacts, 'snapshotId' | 'matches' | 'members' | 'acceptedScansOf' | 'unsentUsesOf'> {
-  /** Returns a function that returns the facts about a pass of the list for a movement. */
+  /** Returns a function that, for a pass of the list, returns the presence facts of a scan with this movement. */
   presenceIn(movement: DoorMovement, at: Date): (item: SnapshotItem) => PresenceFacts
   zones: readonly KnownZone[]
 }
@@ -192,7 +192,7 @@ export class StorageFullError extends Error {
   override readonly name = 'StorageFullError'
 }
 
-/** The number of recent decisions that are shown. Conflicts are kept in addition. */
+/** The maximum number of recent decisions that are shown. Conflicts are kept in addition. */
 export const RECENT_DECISIONS = 50
 /** The maximum number of conflicts that are kept to be shown. The ledger has all conflicts. */
 export const KEPT_CONFLICTS = 200
@@ -262,7 +262,7 @@ export interface Transaction {
   count(table: Table): Promise<number>
   /** Counts the rows by their value in an index. */
   countBy(table: Table, index: string): Promise<Map<string, number>>
-  /** Inserts rows, or replaces those with the same key. */
+  /** Inserts rows, or replaces the rows with the same keys. */
   put<T extends Table>(table: T, rows: readonly Rows[T][]): Promise<void>
   remove(table: Table, keys: readonly Key[]): Promise<void>
   clear(table: Table): Promise<void>

@@ -9,8 +9,8 @@ import { zonesOf } from './zone-rows.ts'
 
 /**
  * Returns the passes of the stored list that match an attempt. An attempt with a pass ID matches only this pass.
- * Otherwise, the passes that have or had the payload as an identifier match or, if there are none, those of another
- * reading of the payload.
+ * Otherwise, passes match that have or had the payload as an identifier. If none do, other readings of the payload are
+ * tried.
  */
 export async function matching(
   tx: Transaction,
