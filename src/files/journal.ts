@@ -4,9 +4,9 @@ import { openPrivateSync, replacePrivateSync } from './private-file.ts'
 
 /**
  * A journal: the state that must survive a crash, one JSON value per line, append-only. Bulk runs, scan exports, door
- * consoles, and the emulators use this format with different entries. A journal must have one writer, which is ensured
- * by the code that opens it: runs and exports lock it (`openUnderLock`), a console creates a new journal
- * (`createJournal`), and an emulator is alone in its folder.
+ * consoles, and the emulators use this format with different entries. The code that opens a journal ensures that it has
+ * one writer: runs and exports lock it (`openUnderLock`), a console creates a new journal (`createJournal`), and an
+ * emulator is alone in its folder.
  */
 export interface JournalFile<Entry> {
   /** Writes the entries completely, without flushing to disk. @throws the system error, such as ENOSPC */

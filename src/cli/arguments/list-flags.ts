@@ -130,7 +130,7 @@ export function jsonLines(items: readonly unknown[]): string {
   return items.map((item) => `${JSON.stringify(item)}\n`).join('')
 }
 
-/** Parses the path of a file. @throws UsageError for `-`, which other commands take for stdin or stdout */
+/** Parses the path of a file. @throws UsageError for `-`, which means stdin or stdout in other commands */
 export async function parsePath(path: string): Promise<string> {
   if (path !== '-') return path
   throw new UsageError('This command requires a file, not - for stdin or stdout', {

@@ -52,7 +52,7 @@ export function textOrJson(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Returns external text on one line, without control and bidirectional characters, which could change the terminal. */
+/** Returns external text on one line, without control or bidirectional characters, which could alter the display. */
 export function printable(text: string): string {
   return text
     .replaceAll(/\s+/g, ' ')

@@ -83,8 +83,8 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
 }
 
 /**
- * Returns whether a console still runs. `true` for consoles on other machines, which cannot be checked, and if another
- * program has the process ID.
+ * Returns whether a console still runs. Also `true` for a console on another machine, which cannot be checked, or if
+ * another program has the process ID.
  */
 function isRunning(runner: string): boolean {
   const [host, pid] = runner.split(' ')
@@ -125,7 +125,7 @@ function responseOf(status: number, body: Uint8Array | string, headers: Record<s
 /** The result of a call that a person at the door waits for. */
 export type Reply<T> =
   | { kind: 'answer'; value: T }
-  /** No response in time, or an invalid one. */
+  /** No response in time, or an invalid response. */
   | { kind: 'timeout' }
   /** The server rejected the call. */
   | { kind: 'rejection'; error: ApiError }

@@ -43,7 +43,7 @@ const colors: Record<Tone, Style> = {
   note: { color: 'cyan' },
 }
 
-/** The marks of a direction, which differ even without color. */
+/** The signs of the directions. They differ even without color. */
 export const directionMarks: Record<Direction, string> = { in: '▶ IN', out: '◀ OUT' }
 
 const WORD_WIDTH = 13

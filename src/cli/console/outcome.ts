@@ -86,7 +86,7 @@ export type Bell = (outcome: Outcome) => void
 /** The interval between bells, because terminals merge bells that are closer together. */
 const BETWEEN_MS = 150
 
-/** Creates a terminal bell: one for accepted, none for outcomes without a decision, three otherwise. */
+/** Creates a terminal bell: one ring for accepted, none for outcomes without a decision, and three otherwise. */
 export function terminalBell(write: (text: string) => void): Bell {
   let newest: Outcome | undefined
   return async (outcome) => {

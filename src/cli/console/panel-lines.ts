@@ -26,7 +26,7 @@ export type Panel =
    * shown.
    */
   | { kind: 'entered'; title: string; outcomes: readonly Outcome[]; first: number }
-  /** Payloads that are not evaluated yet, which must be scanned again if the operator quits. */
+  /** Payloads that are not evaluated yet. If the operator quits, they must be scanned again. */
   | { kind: 'quit'; unevaluated: readonly string[] }
 
 export function panelLines(

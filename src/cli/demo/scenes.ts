@@ -111,7 +111,7 @@ export async function showDoor(step: TakeStep, projectId: string, folder: string
   )
 }
 
-/** Issues a ticket without a policy, which is accepted once in each scan context. */
+/** Issues a ticket without a policy. Such a ticket is accepted once in each scan context. */
 async function issueGuest(client: Client, projectId: string, server: DemoServer): Promise<string> {
   const { id } = await client.templates.create({ body: { name: 'Guest list', passType: 'eventTicket', projectId } })
   const definition = { design: { organizationName: 'Polyglot', description: 'Guest list' } }

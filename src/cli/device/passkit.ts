@@ -42,7 +42,7 @@ export function requestsOf(passTypeIdentifier: string) {
       json: { pushToken },
       known: [200, 201],
     }),
-    /** Unregisters a pass. 401 means that the service no longer has the pass, which counts as unregistered. */
+    /** Unregisters a pass. 401 means that the service no longer has the pass, and counts as unregistered. */
     unregister: (deviceId: string, pass: PassSecret): PassKitRequest => ({
       what: 'unregister from the pass',
       method: 'DELETE',

@@ -157,7 +157,7 @@ const Message = z.object({
 })
 export type Message = z.output<typeof Message>
 
-/** Returns the messages of an object or a class in the given language. Skips invalid ones. */
+/** Returns the messages of an object or a class in the given language. Skips invalid messages. */
 function messagesIn(resource: Record<string, unknown>, language: string): Message[] {
   const messages = googleTexts(resource.messages, language)
   const list = Array.isArray(messages) ? messages : []

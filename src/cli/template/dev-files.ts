@@ -27,7 +27,7 @@ export class DevFiles {
     this.#rows = rows
   }
 
-  /** Returns the absolute paths of all files read, which must be watched for changes. */
+  /** Returns the absolute paths of all files that were read, to watch them for changes. */
   paths(): string[] {
     const images = this.#file?.images.map(({ path }) => path) ?? []
     return [this.#path, ...(this.#rows === undefined ? [] : [this.#rows]), ...images].map((path) => resolve(path))

@@ -8,7 +8,7 @@ export interface WrittenFile {
   content: string | Uint8Array
 }
 
-/** The mode of files that are not private, which the umask of the user restricts. */
+/** The mode of files that are not private. The user's umask restricts it. */
 const FILE_MODE = 0o666
 
 /**

@@ -24,7 +24,7 @@ const SILENCE_MS = 40_000
 
 const RETRY_MS = 3_000
 
-/** The delay of a reconnection, in milliseconds, if the server rejected the stream, for example as one too many. */
+/** The delay of a reconnection in milliseconds, after the server rejected the stream, perhaps as too many are open. */
 const REJECTED_RETRY_MS = 60_000
 
 /**

@@ -13,7 +13,7 @@ const SPACING_MS = 1000
 const AT_ONCE = 3
 
 /**
- * Reloads requested sources in rounds, at most one per second and never two at a time, which bounds the load on the
+ * Reloads requested sources in rounds, at most one per second and never two at a time. This bounds the load on the
  * server regardless of the number of events.
  * @param load loads one source; it must not throw
  */

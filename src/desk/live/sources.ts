@@ -28,7 +28,7 @@ export interface Source<F, T> {
    * seconds.
    */
   isTouchedBy?: (type: Envelope['type']) => boolean
-  /** Whether the data also changes without events, so that the source is always polled. */
+  /** Whether to always poll the source, because the data also changes without events. */
   isPolled?: true
   load(facts: F): Promise<T>
 }

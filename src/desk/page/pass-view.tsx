@@ -193,7 +193,7 @@ export function PassView({ passId }: { passId: string }) {
   )
 }
 
-/** The actions that change a pass which is not void. */
+/** The actions on a pass that is not void. */
 const PASS_ACTIONS = ['copyLink', 'correct', 'notify', 'revokeLinks', 'voidPass'] as const
 
 function PassActions({ pass }: { pass: Pass }) {

@@ -19,7 +19,7 @@ interface PlotProps {
   as: 'lines' | 'bars'
 }
 
-/** The size of a plot in pixels; `em` is the font size of its labels, which match other text on every screen. */
+/** The size of a plot in pixels; `em` is the font size of its labels and of the page's other text. */
 interface Size {
   width: number
   height: number

@@ -138,7 +138,9 @@ function Key({ name, look, children }: { name: string; look: string; children: C
   )
 }
 
-/** Returns the times at which the number of people changes, with the new number, and the current number at the end. */
+/**
+ * Returns the times at which the number of people changes, each with the new number, and at the end the current number.
+ */
 function pointsOf(minutes: readonly Minute[], last: { end: number; inside: number }): [at: number, inside: number][] {
   const changes = minutes.filter(({ inside }, n) => inside !== minutes[n - 1]?.inside)
   return [

@@ -108,7 +108,7 @@ export interface Decision extends Outcome {
  * The reason that there is no decision.
  * - `storage_full`: the decision could not be stored, so it must not admit anyone
  * - `no_list`: the server does not respond, and no list of passes is stored
- * - `not_claimed`: this phone is not a door, or no longer one
+ * - `not_claimed`: this phone is not a door, or no longer a door
  * - `invalid_code`: the code is empty or too long for the code of a pass
  * - `exit_deleted`: the zone of this exit was deleted, and a scan without a zone would admit the person
  * - `refused`: the server responds, but rejects the request; `message` has the reason
@@ -142,7 +142,7 @@ export interface GateFailure extends Pick<ClaimFailure, 'message'> {
 export interface EngineState {
   /** The door; `null` if this phone is not a door. */
   door: DoorProperties | null
-  /** The zone of this door; `null` without one, or if it is not known yet. */
+  /** The zone of this door; `null` without a zone, or if the zone is not known yet. */
   zone: KnownZone | null
   zones: readonly KnownZone[]
   /** The state of the connection; `unknown` until the first probe. */

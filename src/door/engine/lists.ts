@@ -135,7 +135,7 @@ async function fetchList(options: {
       if (page.kind !== 'answer') return page
       const { id, generatedAt, items, hasMore, nextCursor } = page.value
       if (loaded === 0) await store.beginList()
-      // Load the next page while this one is stored.
+      // Load the next page while this page is stored.
       const next = hasMore ? ask({ cursor: nextCursor! }) : undefined
       await store.addToList(items)
       loaded += items.length

@@ -241,8 +241,8 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     }
     try {
       if (known.identity) await endDoor()
-      // Wait for the end of a previous door, for example a revoked one, because that end would remove the data of the
-      // new door.
+      // Wait for the end of a previous door, such as a revoked door, because that end would remove the data of the new
+      // door.
       await Promise.allSettled([ending])
       await store.dropList()
       await store.setIdentity(identity)

@@ -114,7 +114,8 @@ export function createScanner(
         { key, externalRef, at: at.getTime(), runner },
         {
           notBefore: at.getTime() - UNRESOLVED_MS,
-          // Do not resume an attempt of another runner, which belongs to another guest, unless that runner crashed.
+          // Do not resume an attempt of another runner, unless that runner crashed: the attempt belongs to another
+          // guest.
           canResume: (begun) => !shown.has(begun.externalRef) && (begun.runner === runner || !isRunning(begun.runner)),
         },
       )

@@ -98,7 +98,7 @@ async function uploadWaiting(options: {
     if (sent) return sent
     onProgress()
   }
-  // Send held counts again after other entries, but not in `uploadRest` (`leave` is 0), which delays scans.
+  // Send held counts again after other entries, but not in `uploadRest` (`leave` is 0), because it delays scans.
   if (leave === 0) return { kind: 'done' }
   const { held } = await store.summary()
   for (const entry of held) {

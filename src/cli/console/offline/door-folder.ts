@@ -50,7 +50,7 @@ export interface EntranceOptions {
 export async function enter(options: EntranceOptions): Promise<Entrance> {
   const { client, url, token, project, zone, folder } = options
   makePrivateFolder(folder)
-  // Use a digest in the file name, which does not reveal the token.
+  // Use a digest in the file name, so that the name does not reveal the token.
   const memory = join(folder, `${digest(url, token, project ?? '', ...(zone === undefined ? [] : [zone]))}.json`)
   const learned = await ask(async (callOptions): Promise<Place> => {
     const { workspaceId, workspaceName } = await client.tokens.current({}, callOptions)

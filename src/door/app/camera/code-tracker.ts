@@ -5,8 +5,8 @@ export interface Reading {
 }
 
 /**
- * The time after which a code that is not seen counts as gone, in milliseconds. If the code is shown again after that,
- * this is a new scan.
+ * The time after which a code that is not seen counts as gone, in milliseconds. A code that is shown again later is a
+ * new scan.
  */
 const GONE_MS = 1500
 

@@ -12,7 +12,9 @@ const ready = prepareZXingModule({
   fireImmediately: true,
 })
 
-/** The formats that are not linear. The reader reports variants of linear ones under other names, such as `Code39`. */
+/**
+ * The formats that are not linear. The reader reports variants of linear formats under other names, such as `Code39`.
+ */
 const MATRIX = Object.values(barcodeFormats).flatMap(({ zxing, isLinear }) => (isLinear ? [] : [zxing]))
 
 const options: ReaderOptions = {

@@ -50,7 +50,7 @@ export function Sheet({ title, closeLabel, onClose, children }: SheetProps) {
   )
 }
 
-/** Moves this door to another gate, which needs the server. */
+/** Moves this door to another gate. This needs the server. */
 export function GateSheet({ gate, onDone, onClose }: { gate: string; onDone(): void; onClose(): void }) {
   const { engine, language } = useDoor()
   const { words } = language
