@@ -134,21 +134,21 @@ export type Repositories = { [Name in keyof typeof repositories]: InstanceType<(
 export interface Store extends Repositories, Pick<Database, 'passesPerTurn'> {
   /** Whether every write is rejected (see `frozen`). */
   isFrozen: boolean
-  /** Runs `work` in one transaction, which commits all of its writes or none. `work` must await nothing except SQL. */
+  /** Runs `work` in one transaction, which commits all writes or none. `work` must await nothing except SQL. */
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
   /**
-   * Like `transaction`, for work that is a single statement. The statement commits by itself, which takes a third of
-   * the round trips of a transaction.
+   * Like `transaction`, for work that is a single statement. It commits by itself, with a third of a transaction's
+   * round trips.
    */
   statement<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
   /**
-   * Returns a store for the requests of a party, which is a workspace or `PUBLIC`. The party has a limited share of the
+   * Returns a store for the requests of a party (a workspace or `PUBLIC`). The party has a limited share of the
    * connections, and each statement outside a transaction has a time limit.
    */
   forRequests(party: string, options?: RequestStoreOptions): Store
   /**
-   * Returns a store for jobs of a workspace, or for claiming jobs of a queue. Waits for a turn and statements have no
-   * time limit.
+   * Returns a store for jobs of a workspace, or for claiming jobs of a queue. Neither statements nor waits for a turn
+   * have a time limit.
    */
   forJobs(party: string): Store
 }
@@ -163,7 +163,7 @@ export interface RequestStoreOptions {
 /** The party of requests without a token: people who open links, and phones. */
 export const PUBLIC = 'public'
 
-/** The maximum number of cached stores per party, one for each set of projects. Re-creating a store is cheap. */
+/** The maximum number of stores that are cached per party, each for one set of projects. Re-creating one is cheap. */
 const MAX_SCOPES = 1_000
 
 /**
@@ -197,10 +197,7 @@ export function createStore(database: Database, listener: StoreListener = {}): S
   }
 }
 
-/**
- * Returns a store for a server whose database is being copied.
- * @throws ApiError SERVICE_UNAVAILABLE from every write
- */
+/** Returns a store for a server whose database is being copied. Every write throws ApiError SERVICE_UNAVAILABLE. */
 export function frozen(store: Store): Store {
   const rejectFrozen = async () => {
     throw new ApiError('SERVICE_UNAVAILABLE', {

@@ -30,7 +30,7 @@ export interface BalanceOfPass {
   name: string
 }
 
-/** The entries of balances. The caller of `insert` has locked the passes, and writes the sums of their balances. */
+/** The entries of balances. Callers of `insert` must lock the passes first, and write the balances' sums. */
 export class BalanceEntries extends Repository {
   async find(workspaceId: string, { passId, name }: BalanceOfPass, id: string): Promise<StoredEntry | undefined> {
     const row: Row | undefined = await this.ofBalance(workspaceId, { passId, name }).where({ id }).first()

@@ -14,7 +14,7 @@ import {
 } from './rows.ts'
 import { findFilled, findState, finishTarget, isHalfCopied, prepareTarget, START_OVER, setState } from './target.ts'
 
-/** The progress of a copy. Each row is read from the source, written, and read back from the target. */
+/** The progress of a copy. Each row is read from the source, written to the target, and read back. */
 export interface CopyProgress {
   step: 'copy' | 'check' | 'finish'
   rows: number
@@ -155,7 +155,7 @@ async function copyTable(
   return digest
 }
 
-/** Throws if the rows that an earlier run copied differ from the rows of the source. */
+/** Throws if rows that an earlier run copied now differ in the source. */
 function requireSame(digest: RowsDigest, done: RowsDigest, { name }: Table): void {
   if (digest.equals(done)) return
   throw new CopyError(`${name} changed since the earlier run copied it.`, {
@@ -172,15 +172,15 @@ async function digestOf(db: Knex, reading: Reading, onRows: (count: number) => v
   return digest
 }
 
-/** The maximum number of rows of a page, which is held in memory. */
+/** The maximum number of rows in a page. Pages are held in memory. */
 const MAX_ROWS = 5_000
 
 /** The approximate maximum size of a page, in bytes: rows with images are large. */
 const MAX_BYTES = 2_000_000
 
 /**
- * Iterates over the rows of a table by key. Reads the next page while the caller processes the current one. Ends a page
- * after the first `pause` rows.
+ * Iterates over the rows of a table by key. Reads the next page while the caller processes the current one. The first
+ * `pause` rows share no page with later rows.
  */
 async function* readPages(db: Knex, { table, notation }: Reading, pause = 0): AsyncGenerator<string[]> {
   let size = 8
@@ -192,8 +192,7 @@ async function* readPages(db: Knex, { table, notation }: Reading, pause = 0): As
       ...page,
       isLast: page.texts.length < limit,
     }))
-    // Ignore the error here, because a caller that awaits this page gets the error. A caller that never awaits the page
-    // has already failed with another error.
+    // Ignore the error here: a caller that awaits this page gets the error, and any other caller has already failed.
     reading.catch(() => undefined)
     return reading
   }

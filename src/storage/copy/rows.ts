@@ -6,8 +6,8 @@ import { inDialect, rowsOf } from '../db/dialect.ts'
 import { hexOfBytes, quoteJson } from '../db/values.ts'
 
 /**
- * The text format of copied rows that the target reads fastest: CSV for PostgreSQL, JSON for SQLite. Source and target
- * write the same text for a row, so that their digests are comparable.
+ * The text format in which a target reads rows fastest: CSV for PostgreSQL, JSON for SQLite. Source and target write
+ * the same text for a row, so that digests are comparable.
  */
 export type Notation = 'csv' | 'json'
 
@@ -141,8 +141,8 @@ export interface Table {
 }
 
 /**
- * The tables that are not copied. They describe one database, coordinate its servers, or contain its positions. Doors
- * download complete snapshots again, because `scanner_snapshots` is not copied.
+ * The tables that are not copied. They describe one database, coordinate servers, or contain positions. Doors download
+ * complete snapshots again, because `scanner_snapshots` is not copied.
  */
 const LEFT_OUT = new Set(['migrations', 'leases', 'instances', 'scanner_snapshots', 'copy_progress'])
 
@@ -160,7 +160,7 @@ export async function tablesOf(db: Knex): Promise<Table[]> {
     table.columns.push({ name, kind: kindOf(`${tbl}.${name}`, type) })
     if (key > 0) table.key.push(name)
   }
-  // Use the ID as the key of `passes` on SQLite, because its primary key there is ROW_NUMBER, which is not copied.
+  // On SQLite, use the ID as the key of `passes`: the primary key, ROW_NUMBER, is not copied.
   for (const table of tables.values()) if (table.key.length === 0) table.key.push('id')
   return [...tables.values()]
 }

@@ -5,14 +5,14 @@ import { inDialect, rowsOf } from '../db/dialect.ts'
 
 /**
  * The table that marks the target of an incomplete copy. Until the copy is complete, the target has only its unique
- * indexes and no active trigger. `requireWhole` prevents its use.
+ * indexes and no active trigger. `requireWhole` rejects such a database.
  */
 const PROGRESS = 'copy_progress'
 
 /** The fix to suggest if a copy cannot be resumed. */
 export const START_OVER = 'remove the copied data (the database, or FILE.copy) and start over'
 
-/** The name of the row with the statements that complete the copy. Each other row has the name of a table. */
+/** The name of the row with the statements that complete the copy. Every other row is named after a table. */
 const ENDING = ''
 
 export function isHalfCopied(db: Knex): Promise<boolean> {
@@ -53,8 +53,8 @@ export async function findState(db: Knex, table: string): Promise<string | undef
 }
 
 /**
- * Replaces the saved progress `known` of a table by `next`. Call it in the transaction that writes the rows of the
- * table, before they are written. Returns false if another run has changed the progress.
+ * Replaces the saved progress `known` of a table by `next`. Call it in the transaction that writes the table's rows,
+ * before writing them. Returns false if another run has changed the progress.
  */
 export async function setState(
   tx: Knex,

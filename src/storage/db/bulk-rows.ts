@@ -4,8 +4,8 @@ import { runPrepared, runSilently } from './prepared.ts'
 import { bytesOfHex, idsOfJson } from './values.ts'
 
 /**
- * Returns the condition that a column is not among the IDs of a named value, a JSON array. Its text does not depend on
- * the number of IDs, so it can be part of a prepared statement. PostgreSQL builds a hash table of the IDs.
+ * Returns the condition that a column is not among the IDs in a named value (a JSON array). The condition's text is the
+ * same for any number of IDs, so a prepared statement can contain it. PostgreSQL hashes the IDs.
  */
 export function isNotInJson(db: Knex, column: string, name: string): string {
   return `${column} not in (${idsOfJson(db, `:${name}`)})`
@@ -22,7 +22,7 @@ export function isOneOf(db: Knex, column: string, values: string[], type: 'uuid'
 
 type ColumnType = 'uuid' | 'bigint' | 'integer' | 'boolean' | 'text'
 
-/** The columns of the rows of one statement, and their types. */
+/** The columns in a statement, with their types. */
 export type Columns = Record<string, ColumnType>
 
 export type Row = Record<string, string | number | boolean | null>
@@ -39,7 +39,7 @@ const insertNames = new Map<string, string>()
 
 /**
  * Inserts any number of rows with one statement, whose text does not depend on the number of rows. All rows must have
- * the same columns in the same order. They are sent as one JSON value, because drivers bind many values more slowly
+ * the same columns in the same order. The rows are sent as one JSON value, because drivers bind many values more slowly
  * than databases parse JSON (decisions/0004).
  * @param ending SQL after the values, such as an `on conflict` clause. Without `returning`, a call inside a transaction
  * does not wait for the database
@@ -85,8 +85,7 @@ const ROWS_OF_JSON = 'with json_rows as materialized (select value as json_row f
 const valueAt = (n: number) => `json_row ->> ${n}`
 
 /**
- * Returns the row with bytes as hexadecimal text: on PostgreSQL in its text format, on SQLite in the format that
- * `bytesOfHex` reads.
+ * Returns the row with bytes as hexadecimal text: in PostgreSQL's text format, or on SQLite as `bytesOfHex` reads it.
  */
 function withHex(db: Knex, row: object, binary: string[]): object {
   const prefix = isPostgres(db) ? '\\x' : ''
@@ -97,12 +96,12 @@ function withHex(db: Knex, row: object, binary: string[]): object {
   return { ...row, ...Object.fromEntries(texts) }
 }
 
-/** A statement that changes many rows, each to its own values. */
+/** A statement that sets different values in many rows. */
 export interface RowsUpdate {
   name: string
   table: string
   set: Columns
-  /** The columns that must still have a given value for the row to be written. */
+  /** Columns to compare: a row is written only if they still have the given values. */
   read?: Columns
   /**
    * Further columns to set, as SQL. The SQL can refer to the row, to `given` (the values of the change), and to
@@ -121,8 +120,8 @@ export interface RowChange {
 /**
  * Updates any number of rows of a workspace by ID with one statement, and returns the IDs of the rows that were
  * written. If all rows get the same values, as they usually do, the values are sent once. The values of `read` are
- * always sent per row. Otherwise, a planner could use an index on one of these columns, and read all rows with the same
- * value.
+ * always sent per row: with one value for all rows, a planner could use an index on that column, and read every row
+ * with the value.
  */
 export async function updateRows(
   db: Knex,
@@ -162,7 +161,7 @@ function fieldsOf<Item>(columns: Columns, rowOf: (item: Item) => Row | undefined
   }))
 }
 
-/** A lookup for many items: the columns and values of each item. */
+/** Items to look up in one statement: their columns and values. */
 export interface Lookup {
   name: string
   given: Columns
@@ -216,8 +215,8 @@ export async function insertForEach(
 }
 
 /**
- * Returns SQL that selects the values that `bind` returns: one named array per field on PostgreSQL, a JSON array of
- * arrays on SQLite.
+ * Returns SQL that reads rows from the result of `bind`: on PostgreSQL, a named array per field; on SQLite, a JSON
+ * array of arrays.
  */
 function select<Item>(db: Knex, fields: Field<Item>[]): string {
   if (!isPostgres(db)) {

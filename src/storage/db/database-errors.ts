@@ -33,17 +33,15 @@ export function isTooSlow(error: unknown): boolean {
 }
 
 /**
- * Whether a pooler closed the connection. PgBouncer uses the code 08P01 for all of its errors, such as a server that is
- * down.
+ * Whether a pooler closed the connection. PgBouncer uses the code 08P01 for all its errors, for example if the server
+ * is down.
  */
 export function isPoolerError(error: unknown): boolean {
   const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown }
   return code === '08P01' && severity === 'FATAL'
 }
 
-/**
- * Whether a unique index rejected a row. Also true for other constraints on SQLite, which has one code for all of them.
- */
+/** Whether a unique index rejected a row. On SQLite, also true for other constraints: all have one code. */
 export function isTaken(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown }
   return code === 'SQLITE_CONSTRAINT' || code === '23505'

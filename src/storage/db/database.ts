@@ -21,8 +21,8 @@ export interface Connections {
 }
 
 /**
- * The database. Its `reader` and `writer` are for operators and maintenance. Their statements have no time limit,
- * except while they wait for locks.
+ * The database. Its `reader` and `writer` are for operators and maintenance. Waits for locks have a time limit there,
+ * but statements do not.
  */
 export interface Database extends Connections {
   dialect: Dialect
@@ -48,8 +48,8 @@ export interface Database extends Connections {
    */
   entry: Knex
   /**
-   * Returns the error with which SQLite reported that its file is damaged, if any. After that error, nothing is written
-   * until a start finds the file intact (see `clearDamage`). Always `undefined` for PostgreSQL.
+   * Returns SQLite's error about a damaged file, if it reported one. After that, nothing is written until the file is
+   * found intact at a start (see `clearDamage`). Always `undefined` for PostgreSQL.
    */
   findDamage(): Error | undefined
   close(): Promise<void>
@@ -68,20 +68,20 @@ export interface DatabaseOptions {
 export const BUSY_TIMEOUT_MS = 5_000
 
 /**
- * The interval between retries, in milliseconds, if SQLite reports BUSY. When several processes switch a new file to
- * WAL mode at once, all but one get BUSY immediately, regardless of the timeout.
+ * The interval between retries, in milliseconds, if SQLite reports BUSY. If several processes switch a new file to WAL
+ * mode together, all but one get BUSY immediately, regardless of the timeout.
  */
 const BUSY_AGAIN_MS = 10
 
 /**
- * The time, in milliseconds, after which PostgreSQL ends an idle transaction, so that a process that hangs releases its
- * locks.
+ * The time, in milliseconds, after which PostgreSQL ends an idle transaction, to release the locks of a process that
+ * hangs.
  */
 const HUNG_TIMEOUT_MS = 10_000
 
 /**
  * The number of read connections: one less than the number of libuv threads, on which SQLite runs, so that slow reads
- * do not block writes and logins.
+ * never block writes or logins.
  */
 const SQLITE_READERS = 3
 
@@ -185,9 +185,9 @@ const SETTINGS = {
 }
 
 /**
- * Keeps jobs from scanning whole tables. The outbox is usually empty, and can contain 100,000 jobs a second later. With
- * a plan that was made for an empty outbox, each claim would read all jobs until the next autoanalyze, up to a minute
- * later.
+ * Settings that keep jobs from scanning whole tables. The outbox is usually empty, and can contain 100,000 jobs a
+ * second later. With a plan that was made for an empty outbox, each claim would read all jobs until the next
+ * autoanalyze, up to a minute later.
  */
 const WITHOUT_SCANS = { enable_seqscan: 'off' }
 
@@ -222,7 +222,7 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
   const reader = connect(SQLITE_READERS, ['PRAGMA query_only = ON'])
   const entry = connect(1, ['PRAGMA query_only = ON'])
   const sharedReaders = shareOut(reader, sqliteClient({ statementLimitMs, damage }), fairGate(SQLITE_READERS))
-  // The requests of each workspace, its jobs, and maintenance take turns at the only writer.
+  // The requests of each workspace, its jobs, and maintenance use the only writer in turn.
   const writerGate = fairGate(1, { savingsMs: WRITER_SAVINGS_MS })
   const turns = shareOut(writer, sqliteClient({ damage }), writerGate)
   const maintenance = turns({ name: 'maintenance', work: 'server' }, NO_TIMEOUT)
@@ -248,8 +248,8 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
 }
 
 /**
- * The duration of a few turns at SQLite's writer (`savingsMs`). A workspace with little work needs several turns in a
- * row, for example to create a pass, scan it, and emit both events. Without savings, it would wait before each turn
+ * The `savingsMs` of SQLite's writer: the time of a few transactions. A workspace with little work needs several in a
+ * row, for example to create a pass, scan it, and emit both events. Without savings, it would wait before each one
  * until a busy workspace had used as much time.
  */
 const WRITER_SAVINGS_MS = 100
@@ -261,12 +261,12 @@ type ConnectionsOf = (party: Party, timeoutMs: number | undefined) => Knex
 
 /**
  * The maximum number of connections of a busy workspace while a workspace with less use is active: half of the
- * processors, because the statements of both workspaces share them. The number of processors of PostgreSQL is unknown,
- * so this uses the number of this machine.
+ * processors, because the statements of both workspaces share them. The number of PostgreSQL's processors is unknown,
+ * so this machine's number is used.
  */
 const SHARE_WITH_NEIGHBORS = Math.max(1, Math.floor(availableParallelism() / 2))
 
-/** Creates a gate for the connections of a pool. A party has at most half of them, rounded up. */
+/** Creates a gate for the connections of a pool. A party gets at most half of the connections, rounded up. */
 function fairGate(places: number, options: Partial<FairGateOptions> = {}): FairGate {
   return new FairGate({
     places,

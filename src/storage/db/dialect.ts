@@ -37,10 +37,7 @@ export async function lockRows(db: Knex, select: () => Knex.QueryBuilder): Promi
   if (isPostgres(db)) await select()
 }
 
-/**
- * Makes concurrent transactions with the same number take turns until they end. On SQLite, all writers take turns
- * anyway.
- */
+/** Serializes concurrent transactions with the same number until they end. On SQLite, all writers take turns anyway. */
 export async function takeTurns(db: Knex, number: number): Promise<void> {
   if (isPostgres(db)) await db.raw('select pg_advisory_xact_lock(?)', [number])
 }
@@ -61,8 +58,8 @@ export async function readByKeys(tx: Knex.Transaction): Promise<void> {
 }
 
 /**
- * Makes the transaction look up the rows of other tables for each row of a chunk. By default, PostgreSQL would read all
- * matching rows of the other table for each chunk.
+ * Makes joins in the transaction look up the other table for each row of a chunk. By default, PostgreSQL would read all
+ * matching rows of that table for each chunk.
  */
 export async function joinByKeys(tx: Knex): Promise<void> {
   if (isPostgres(tx))
@@ -79,8 +76,8 @@ export async function readChunk<T>(db: Knex, read: (db: Knex) => Promise<T>): Pr
 }
 
 /**
- * Returns a slot of the counters that no concurrent transaction uses. On SQLite, all transactions use slot 0, because
- * they take turns.
+ * Returns a counter slot that no concurrent transaction uses. On SQLite, all transactions use slot 0, because they take
+ * turns.
  */
 export async function findCountSlot(db: Knex): Promise<number> {
   if (!isPostgres(db)) return 0
@@ -88,7 +85,7 @@ export async function findCountSlot(db: Knex): Promise<number> {
   return row!.slot
 }
 
-/** Returns a condition that skips rows that another transaction has locked, and locks the other matching rows. */
+/** Returns a condition that skips rows locked by another transaction, and locks the other matching rows. */
 export function isUnlocked(db: Knex, table: string, condition: string): string {
   return isPostgres(db)
     ? `id = any(array(select id from ${table} where ${condition} for update skip locked))`
@@ -104,9 +101,9 @@ export function knowsDistribution(db: Knex): boolean {
 }
 
 /**
- * Returns a column for conditions that must not determine which index is used. SQLite has no statistics on the
- * distribution of values, so it would choose the index of such a condition, and read and sort all rows in its range.
- * PostgreSQL has statistics and decides for itself.
+ * Returns a column for conditions that must not decide which index is used. Without statistics on the distribution of
+ * values, SQLite would choose the index of such a condition, and read and sort all rows in the range. PostgreSQL has
+ * statistics and decides for itself.
  */
 export function boundColumn(db: Knex, column: string): string {
   return isPostgres(db) ? column : `+${column}`
@@ -128,19 +125,20 @@ export function rowsOfPasses(
 }
 
 /**
- * Joins passes to a query that returns their IDs, and reads the passes one by one, in the order of the query. Without
- * this, a planner that overestimates the number of IDs would scan all passes.
+ * Joins passes to a query of pass IDs, and reads the passes one by one, in the order of the query. Without this, a
+ * planner that overestimates the number of IDs would scan all passes.
  */
 export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex.QueryBuilder {
-  // Without `+`, SQLite can replace the end of the range in `query` by a bound of `passes.id`, and read far beyond it.
+  // Without `+`, SQLite can replace the end of the range in `query` by a bound of `passes.id`, and read far beyond that
+  // end.
   if (!isPostgres(db)) return query.joinRaw('cross join passes').whereRaw(`passes.id = +${id}`)
   // `offset 0` keeps the planner from inlining the subselect.
   return query.joinRaw(`cross join lateral (select * from passes where passes.id = ${id} offset 0) as passes`)
 }
 
 /**
- * Runs `work` so that SQLite removes the text of deleted rows from its search index immediately, instead of when it
- * next merges parts of the index.
+ * Runs `work` so that SQLite removes the text of deleted rows from the search index immediately, not at the next merge
+ * of the index.
  */
 export async function whileSearchForgets(db: Knex, work: () => Promise<void>): Promise<void> {
   if (isPostgres(db)) return work()
@@ -162,8 +160,8 @@ export function joinChosenPasses(db: Knex, chosen: string): string {
 }
 
 /**
- * Joins to each row the rows of a table that meet a condition on both. On PostgreSQL, `offset 0` prevents a hash join,
- * which would read the whole table if the plan was made while the table was empty.
+ * Joins each row to the rows of a table, by a condition on both. On PostgreSQL, `offset 0` prevents a hash join, which
+ * would read the whole table if the plan was made while the table was empty.
  */
 export function joinEach(db: Knex, table: string, condition: string): string {
   return isPostgres(db)
@@ -210,7 +208,7 @@ export function containsTerm(db: Knex, columns: readonly FoldedColumn[], term: s
   return db.raw('passes.row_number in (select rowid from pass_search where pass_search match ?)', [phrase])
 }
 
-/** Like `containsTerm`, for a query with few passes: on SQLite, does not read all matches in the trigram index. */
+/** Like `containsTerm`, for a query with few passes: on SQLite, avoids reading all matches from the trigram index. */
 export function rowContainsTerm(db: Knex, columns: readonly FoldedColumn[], term: string): Knex.Raw {
   if (isPostgres(db)) return containsTerm(db, columns, term)
   return db.raw(
@@ -231,7 +229,7 @@ export function isChosen(db: Knex, column: string, chosen: Knex.QueryBuilder): K
   return db.raw(isPostgres(db) ? '?? = any(array(?))' : '?? in (?)', [column, chosen as never])
 }
 
-/** Like `isChosen`, for the ID of a row. */
+/** Like `isChosen`, for the column `id`. */
 export function idIsChosen(db: Knex, chosen: Knex.QueryBuilder): Knex.Raw {
   return isChosen(db, 'id', chosen)
 }
@@ -283,7 +281,7 @@ export function constant(
 }
 
 /**
- * Returns a version 7 UUID for each row of a select, as `newId` creates them. Within a millisecond, their order is
+ * Returns SQL for a version 7 UUID per selected row, like those of `newId`. Within a millisecond, their order is
  * random.
  */
 export function idsMadeAt(db: Knex, at: Date): Knex.Raw {

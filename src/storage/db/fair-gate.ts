@@ -1,8 +1,8 @@
 import { ApiError } from '../../core/errors.ts'
 
 /**
- * A group of calls that take turns: the requests of a workspace, its jobs, or work of the server itself (maintenance,
- * and claims of a queue). The requests and the jobs of a workspace have the same `name`.
+ * A group of calls that competes for turns: the requests of a workspace, its jobs, or work of the server itself
+ * (maintenance, and claims of a queue). The requests and the jobs of a workspace have the same `name`.
  */
 export interface Party {
   name: string
@@ -12,18 +12,18 @@ export interface Party {
 export interface FairGateOptions {
   /** The maximum number of concurrent turns. */
   places: number
-  /** Whether requests and other work have `places` each. By default, they share them. */
+  /** Whether `places` limits requests and other work separately. By default, it limits both together. */
   separatesRequests?: boolean
-  /** The maximum number of turns of a party. */
+  /** The maximum number of concurrent turns of a party. */
   share: number
   /**
-   * The maximum number of turns of a workspace, requests and jobs together, if another workspace with less used time
-   * was admitted in the last ACTIVE_MS. Unlimited by default.
+   * The maximum number of concurrent turns of a workspace (requests and jobs together) while a workspace with less used
+   * time is active (see ACTIVE_MS). Unlimited by default.
    */
   shareWithNeighbors?: number
   /**
-   * The used time, in milliseconds, by which a workspace can fall behind others. Such a workspace goes first until it
-   * has caught up. 0 by default.
+   * The time, in milliseconds, that a workspace with little work can save up. It goes first until it has used the saved
+   * time. 0 by default.
    */
   savingsMs?: number
 }
@@ -45,13 +45,13 @@ interface Waiting {
 }
 
 /**
- * Admits parties to a few places in turn. No party has more turns at once than its share. A free place goes to the
- * party with the fewest turns. Among parties with equally many turns, it goes to the workspace that used the least
- * time, and within a workspace to the party that used the least time. A workspace with many requests therefore delays
- * mostly itself. This is start-time fair queueing (Goyal, Vin, and Cheng, 1996), first among workspaces, and then among
- * the parties of a workspace. Unlike in that algorithm, an idle gate does not reset the used time: a party that had the
- * last turn stays behind parties that had none. A workspace that used less time than others can save part of the
- * difference (decisions/0003).
+ * Admits parties to a few places in turn. No party has more concurrent turns than its share. A free place goes to the
+ * party with the fewest turns. If several have the fewest, the workspace with the least used time goes first, and in a
+ * workspace, the party with the least used time. A workspace with many requests therefore delays mostly itself. This is
+ * start-time fair queueing (Goyal, Vin, and Cheng, 1996), first among workspaces, and then among the parties of a
+ * workspace. Unlike in that algorithm, an idle gate does not reset the used time: a party that had the last turn stays
+ * behind parties that had none. A workspace that used less time than others can save part of the difference
+ * (decisions/0003).
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>
@@ -59,7 +59,7 @@ export class FairGate {
   private lastAdmitted: { name: string; at: number }[] = []
   private readonly turns: { party: Party; startedAt: number }[] = []
   private readonly used: UsedTime
-  /** The time that the requests and the jobs of each name used. */
+  /** The used time of requests and of jobs, by name. */
   private readonly usedByWork = new Map<string, UsedTime>()
   /** The waiting calls by party, ordered by the last turn of the parties. */
   private readonly waiting = new Map<string, { party: Party; calls: Set<Waiting> }>()
@@ -205,8 +205,8 @@ class UsedTime {
   private readonly used = new Map<string, number>()
   private readonly savings: number
   /**
-   * The largest used time of a name when it began a turn. `of` raises the used time of each name to at least
-   * `most - savings`, so that a name that was away for long does not block all others.
+   * The largest used time of a name at the start of a turn. `of` raises each used time to at least `most - savings`, so
+   * that a name that was idle for long does not block all others.
    */
   private most = 0
 
@@ -222,7 +222,7 @@ class UsedTime {
     return Math.max(this.used.get(name) ?? 0, this.most - this.savings)
   }
 
-  /** Returns the time recorded at the last begin or end of a turn, without raising it as `of` does. */
+  /** Returns the time as of the last begin or end of a turn, without raising it as `of` does. */
   counted(name: string): number {
     return this.used.get(name) ?? this.most - this.savings
   }

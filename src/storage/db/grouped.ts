@@ -31,8 +31,8 @@ interface Order<Item> {
 }
 
 /**
- * Groups concurrent calls, so that they share their statements and their commit. A call begins immediately if no group
- * is being processed. Calls that arrive while a group is processed form the next group. If a group fails, its items are
+ * Groups concurrent calls, so that they share statements and a commit. A call begins immediately if no group is being
+ * processed. Calls that arrive while a group is processed form the next group. If a group fails, its items are
  * processed one by one, so that each gets its own error. If the database is unavailable, all items get the same error.
  * @param order by default, each item has its own key and none can be deferred
  * @returns a function that processes one item together with others of the same scope

@@ -5,8 +5,8 @@ import { createRequire } from 'node:module'
  *
  * - `Client` sends each statement through `send`, and accepts a pool with the same interface as its own.
  * - `Transaction` ends with `resolve` or `reject`. After a failed ROLLBACK, knex would report the error of the ROLLBACK
- *   instead of the original one. After a failed COMMIT, it would return the connection to the pool with an open
- *   transaction.
+ *   instead of the original one. After a failed COMMIT, knex would return a connection with an open transaction to the
+ *   pool.
  */
 export function knexParts(dialect: 'sqlite' | 'postgres') {
   const require = createRequire(import.meta.url)

@@ -31,9 +31,7 @@ export function byId(name: string): ListSpec {
 }
 
 export interface Sort {
-  /**
-   * The key as SQL. An index has it after the workspace ID and before the row ID. It is never null unless `isNullable`.
-   */
+  /** The key as SQL, never null unless `isNullable`. An index has the workspace ID, this key, and the row ID. */
   key: string
   /**
    * Whether the key can be null. Rows without it sort last in ascending order, and the index omits them to save space.
@@ -152,14 +150,12 @@ function inOrder(
   return rows
 }
 
-/**
- * The key of rows whose sort key is null, in a page and its cursor: the last code point, which sorts after every key.
- */
+/** The replacement for a null key in a page and its cursor: the last code point, which sorts after every key. */
 const ABSENT = '\u{10FFFF}'
 
 /**
  * Selects rows with a key in the order of its index, then rows without a key in the order of their IDs. If the first
- * part has enough rows, the limit of the caller ends the query before the second part.
+ * part has enough rows, the caller's limit ends the query before the second part.
  * @param limit the maximum number of rows of each part
  */
 function inParts(
@@ -192,7 +188,7 @@ interface PagePlace {
   cursor: Cursor | undefined
   /** The number of rows before the page. */
   offset: number
-  /** The key with which the cursors of this list, with these filters, are created and verified. */
+  /** The key that creates and verifies cursors of this list with these filters. */
   listKey: Buffer
 }
 
@@ -216,8 +212,8 @@ export function findPlace(
 }
 
 /**
- * Returns the total of a list. A page that is not full determines the total without a count. Rows can change between
- * the page and the count, so the total is at least the number of rows up to the end of a full page.
+ * Returns the total of a list. A page that is not full determines the total without a count. After a full page, the
+ * total is at least the number of rows up to the end of the page, even if rows change before the count.
  * @param page `found` is the number of rows after `offset`, up to one more than `limit`
  */
 export async function totalOf(
@@ -268,7 +264,7 @@ async function wholeKey(db: Knex, { name }: ListSpec, { key, type }: Sort, curso
   const row: { whole: string } | undefined = await db(name)
     .where(`${name}.id`, cursor.id)
     .first({ whole: db.raw(key) })
-  // Such a key changes only if its pass is erased. In that case, use the beginning from the cursor.
+  // A long key changes only if its pass is erased. If so, use the beginning from the cursor.
   return row?.whole.startsWith(cursor.key) ? row.whole : cursor.key
 }
 

@@ -64,8 +64,8 @@ export function positionOf(db: Knex, position: string | number): Knex.Raw {
 /**
  * Adjusts positions after a restore. On PostgreSQL, a dump that is restored into another server can contain transaction
  * numbers that this server has not reached. Events with such numbers are moved before all others, in the order of their
- * IDs. Change positions of passes and templates with such numbers are cleared. Door snapshots that end at such a number
- * are deleted, so that doors download complete ones.
+ * IDs. Such change positions of passes and templates are cleared. Door snapshots that end at such a number are deleted,
+ * so that doors download complete ones.
  */
 export async function settleRestored(db: Knex): Promise<void> {
   if (!isPostgres(db)) return

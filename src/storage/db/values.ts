@@ -66,14 +66,14 @@ export function asId(db: Knex, text: string): string {
   return isPostgres(db) ? `cast(${text} as uuid)` : text
 }
 
-/** Returns null as a value of the type of bytes, which PostgreSQL requires. */
+/** Returns SQL for null, typed as bytes for PostgreSQL. */
 export function noBytes(db: Knex): string {
   return isPostgres(db) ? 'cast(null as bytea)' : 'null'
 }
 
 /**
- * Returns an expression for the value of a column in JSON, with bytes in hexadecimal. A SQLite column can contain a
- * value of any type. A value of an unexpected type results from tampering, so it must differ from every valid value.
+ * Returns an expression for the value of a column in JSON, with bytes in hexadecimal. A SQLite column can contain
+ * values of any type. An unexpected type results from tampering, so its JSON must differ from every valid one.
  */
 export function strictValue(db: Knex, column: string, isBytes: boolean): string {
   if (isPostgres(db)) return isBytes ? hexOfBytes(db, column) : column

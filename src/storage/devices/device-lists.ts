@@ -23,10 +23,10 @@ export interface ChangedPasses {
   place: DevicePlace
 }
 
-/** The maximum number of passes in a list. The device requests the next ones from the position of the list. */
+/** The maximum number of passes in a list. The device requests the next passes with the list's position. */
 const LIST_LIMIT = 1_000
 
-/** The time, in milliseconds, during which a repeated list is not recorded again, to save writes. */
+/** The time, in milliseconds, for which a list is not recorded again, to save writes. */
 const FRESH_MS = 10_000
 
 interface ListedRow extends Pick<PassRow, 'id' | 'serial_number' | 'imported_serial_number'> {
@@ -122,7 +122,7 @@ export class DeviceLists extends Repository {
     return row.value < tag
   }
 
-  /** Records that the device listed the passes. The next download of one of these passes is probably by this device. */
+  /** Records that the device listed the passes, because their next download is probably by this device. */
   async setListed(deviceId: string, passIds: string[], at: Date): Promise<void> {
     const ofDevice = () => this.db('apple_registrations').where({ device_id: deviceId })
     const some = isOneOf(this.db, 'pass_id', passIds)

@@ -27,7 +27,7 @@ export interface DeviceLogFilter {
 }
 
 /**
- * The maximum number of messages per pass. New messages replace the oldest. Low, because anyone who knows the serial
+ * The maximum number of messages per pass. New messages replace the oldest. It is low, because anyone with the serial
  * number of a pass can write messages.
  */
 export const MAX_LOGS_OF_PASS = 50
@@ -40,7 +40,7 @@ const TRIMMED = 200
 
 /** The messages that devices sent to the log endpoint of the PassKit web service. */
 export class DeviceLogs extends Repository {
-  /** Inserts messages. Then deletes the oldest messages of each pass and of the workspace that exceed the limits. */
+  /** Inserts messages. Then deletes the oldest ones above the limits of each pass and of the workspace. */
   async insert(workspaceId: string, logs: NewDeviceLog[], at: Date): Promise<void> {
     await this.db('device_logs').insert(
       logs.map((log) => ({ ...LOG.write({ ...log, id: newId(at) }), workspace_id: workspaceId })),

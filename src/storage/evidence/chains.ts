@@ -42,8 +42,8 @@ export const SALT_BYTES = 16
 /** The chains of digests over immutable entries (decisions/0022). */
 export class Chains extends Repository {
   /**
-   * Adds entries that were just written as `chained` to the queue of their chain. Call it in the transaction that wrote
-   * them. Writes one row for all entries, to keep the cost per group of scans low.
+   * Queues entries for their chain. Call it in the transaction that wrote the entries as `chained`. Writes one row for
+   * all entries, to keep the cost per group of scans low.
    */
   async insertPending(workspaceId: string | null, chain: ChainName, entryIds: string[]): Promise<void> {
     if (entryIds.length === 0) return
@@ -59,8 +59,8 @@ export class Chains extends Repository {
   }
 
   /**
-   * Queues the oldest entries that are not marked as chained, and marks them. They are older than the chain, or an
-   * older version of the program wrote them. Skips rows that another server has locked.
+   * Queues the oldest entries without the mark `chained`, and marks them: they are older than the chain, or an older
+   * version of the program wrote them. Skips rows that another server has locked.
    * @returns the number of entries
    */
   async adopt(chain: ChainName, limit: number): Promise<number> {
@@ -97,8 +97,8 @@ export class Chains extends Repository {
   }
 
   /**
-   * Returns about `limit` of the oldest pending entries, except for broken chains. Locks them until the transaction
-   * ends.
+   * Returns about `limit` of the oldest pending entries, except those of broken chains. Locks them until the
+   * transaction ends.
    */
   async takePending(limit: number, broken: ChainKey[] = []): Promise<PendingEntries[]> {
     const query = this.db('chain_pending').orderBy('id').limit(limit)

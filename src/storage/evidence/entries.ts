@@ -68,7 +68,7 @@ export const chainedTables: Record<ChainName, ChainedTable> = {
   },
 }
 
-/** The personal values of an erased scan that are not null. */
+/** The personal values of an erased scan. All others are null. */
 export const ERASED: EntryValues = { message: 'Erased.' }
 
 /** The values of a row that its digest covers. */
@@ -117,7 +117,7 @@ function fromHex(text: Value): Uint8Array | null {
   return text === null ? null : Buffer.from(String(text), 'hex')
 }
 
-/** The number of scans that one statement erases. */
+/** The maximum number of scans that one statement erases. */
 const SCANS_AT_ONCE = 1_000
 
 /**

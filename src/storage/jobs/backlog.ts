@@ -96,8 +96,8 @@ export class Backlog extends Repository {
   }
 
   /**
-   * Makes failed jobs due as if they had never been tried, and returns their number. Quarantined jobs run one at a
-   * time, and their next lapse quarantines them again.
+   * Makes failed jobs due as if they had never been tried. Returns the number of jobs. Quarantined jobs run one at a
+   * time, and are quarantined again if they lapse.
    */
   async requeue(ids: string[], at: Date): Promise<number> {
     const lapses = this.db.raw(`case when ${isQuarantined} then ${MAX_JOB_LAPSES - 1} else lapses end`)

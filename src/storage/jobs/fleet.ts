@@ -41,7 +41,7 @@ function tooLate(at: Date, seconds: number): number {
   return at.getTime() + 2 * seconds * 1000
 }
 
-/** A server, as it last reported its state to the other servers. */
+/** The state that a server last reported to the others. */
 export interface Instance {
   id: string
   /** A counter that increases with each write, so that others notice a process that stopped. */

@@ -9,29 +9,27 @@ export const regularQueues = [
   'issuing',
   // Pushes of updates and notifications to Apple devices.
   'pushes',
-  // Requests to Google, which are paced.
+  // Rate-limited requests to Google.
   'google',
   // Requests to the endpoints of webhooks.
   'webhooks',
-  // Email, over the connections to the SMTP server.
+  // Email, over connections to the SMTP server.
   'mail',
-  // Work in the database only.
+  // Jobs for the database.
   'database',
 ] as const
 /** A queue of jobs that never lapsed. A job lapses if its lease ends while a worker holds it. */
 export type RegularQueue = (typeof regularQueues)[number]
 
 /**
- * The priorities in a queue. Each one has its own slots (server/jobs/queue-options.ts), so that jobs of a lower
- * priority never delay jobs of a higher one, and many jobs of a higher priority never stop jobs of a lower one.
+ * The priorities in a queue. Each one has separate slots (server/jobs/queue-options.ts): jobs never wait for jobs of a
+ * lower priority, and never stop because of many jobs of a higher one.
  */
 const priorities = ['urgent', 'interactive', 'bulk'] as const
-/** `urgent` for a notification of one pass, `interactive` for another change of one pass, `bulk` for many at a time. */
+/** `urgent` for a notification of one pass, `interactive` for another change of one pass, `bulk` for many passes. */
 export type Priority = (typeof priorities)[number]
 
-/**
- * All queues. Lapsed jobs are in `quarantine`: they might have crashed their worker, so a process runs one at a time.
- */
+/** All queues. Lapsed jobs are in `quarantine`: they might crash their worker, so a process runs only one at a time. */
 const queues = [...regularQueues, 'quarantine'] as const
 export type Queue = (typeof queues)[number]
 /** Whether a name is a queue. Distinguishes queue names from workspace IDs where a key can be either. */
@@ -45,7 +43,7 @@ export type PlatformKind =
   | `message-${MessagedPlatform}`
   | `message-${MessagedPlatform}-broadcast`
 
-/** The queue of a kind of job, and its priorities: the first for a single job, the last for one of many. */
+/** The queue of a kind of job, and its priorities: the first for a single job, the last for a bulk job. */
 interface KindQueue {
   queue: RegularQueue
   priorities: readonly [Priority, ...Priority[]]
@@ -55,8 +53,8 @@ const single = ['interactive'] as const
 const singleOrBulk = ['interactive', 'bulk'] as const
 
 /**
- * The kinds of jobs of each platform. Jobs of Apple use a separate queue, because hundreds of devices are pushed at
- * once, while the other platforms need a paced request per pass.
+ * The kinds of jobs of each platform. Jobs of Apple have their own queue: they push to hundreds of devices together.
+ * Other platforms need one rate-limited request per pass.
  */
 const platformKinds = Object.fromEntries(
   platforms.flatMap((platform): [PlatformKind, KindQueue][] => {

@@ -50,16 +50,16 @@ export interface ClaimOptions {
   leaseSeconds: number
   /** `interactive` by default. The quarantine queue has no priorities. */
   priority?: Priority
-  /** The workspace of the jobs; by default the first one with a due job. */
+  /** The workspace of the jobs; by default, the first with a due job. */
   workspaceId?: string
 }
 
 type Row = RowOf<typeof JOB>
 
 /**
- * The outbox: deferred work is a row that is written in the transaction of its cause. A claim sets `run_at` to the end
- * of the lease, and `release` makes lapsed jobs due again. All jobs of a claim belong to one workspace, so that
- * workspaces take turns.
+ * The outbox: the transaction that causes deferred work writes it as a row. A claim sets `run_at` to the end of the
+ * lease, and `release` makes lapsed jobs due again. All jobs of a claim belong to one workspace, so that workspaces
+ * take turns.
  */
 export class Jobs extends Repository {
   /** Queues jobs. Workers of this process wake up when the transaction commits. */
@@ -124,8 +124,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Queues a job for each notification of a broadcast whose pass ID is in the range. The notification is the subject of
-   * the job, and the job has the same ID.
+   * Queues a job for each of a broadcast's notifications whose pass ID is in the range. The notification's ID is also
+   * the job's ID and subject.
    */
   async insertFanOut(broadcastId: string, chunk: PassRange, correlationId: string | null, at: Date): Promise<void> {
     const place = placeOf({ kind: 'send-broadcast-notification' })
@@ -188,7 +188,7 @@ export class Jobs extends Repository {
 
   /**
    * Renews the leases of jobs from any number of claims. Skips rows that a transaction has locked, to avoid deadlocks.
-   * Returns the jobs that were not renewed, because they are locked (see `renewLocked`) or this worker lost them.
+   * Returns the jobs that were not renewed because they are locked (see `renewLocked`) or this worker lost them.
    */
   async renew(jobs: Job[], until: Date): Promise<Job[]> {
     const rows: { id: string }[] = await this.db('jobs')
@@ -200,15 +200,15 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Renews the leases of jobs of one claim. Waits for transactions that lock them: a long job runs its transactions in
-   * close succession, so `renew` might never find its row unlocked.
+   * Renews the leases of jobs of one claim, and waits if they are locked: a long job runs its transactions in close
+   * succession, so `renew` might never find its row unlocked.
    */
   async renewLocked(jobs: Job[], until: Date): Promise<void> {
     await this.held(jobs).update({ run_at: until.getTime() })
   }
 
   /**
-   * Locks the jobs that this worker still holds until the transaction ends, and returns them. The caller must not write
+   * Until the transaction ends, locks the jobs that this worker still holds. Returns them. The caller must not write
    * results of the other jobs.
    */
   async lockHeld(jobs: Job[]): Promise<Job[]> {
@@ -232,8 +232,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Deletes the completed jobs of one claim that this worker still held, and returns them. The caller must write the
-   * effects of these jobs only.
+   * Deletes completed jobs of one claim if this worker still held them. Returns the deleted jobs. The caller must write
+   * the effects of only these jobs.
    */
   async complete(jobs: Job[]): Promise<Job[]> {
     if (jobs.length === 0) return []
@@ -251,7 +251,7 @@ export class Jobs extends Repository {
     return done
   }
 
-  /** Returns jobs of one kind to the queue for a later run, and returns how many this worker still held. */
+  /** Requeues jobs of one kind for a later run. Returns how many of them this worker still held. */
   async retry(jobs: Job[], runAt: Date, error: string): Promise<number> {
     const count = await this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), last_error: error })
     return this.emitRuns(jobs[0]?.kind, 'retried', count)
@@ -284,7 +284,7 @@ export class Jobs extends Repository {
     })
   }
 
-  /** Whether the lease of any job has ended and the job is not rescued yet. */
+  /** Whether any job still needs a rescue, because its lease has ended. */
   async hasLapsed(at: Date): Promise<boolean> {
     return (await this.lapsed(at).first('id')) !== undefined
   }

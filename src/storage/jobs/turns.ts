@@ -3,13 +3,13 @@ import { bindIds, isAmong } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
 import { isRegularQueue, type Priority, type Queue } from './job-kinds.ts'
 
-/** The jobs that a search considers, the workspace at which it starts, and the workspaces that it skips. */
+/** Options of a search: the jobs to consider, the workspace to start after, and the workspaces to skip. */
 export interface TurnOptions {
   /** `interactive` by default. The quarantine queue has no priorities. */
   priority?: Priority | undefined
   /** The workspace that had the last turn. The search starts after it and wraps around once. */
   after?: string | undefined
-  /** Workspaces that have enough running jobs. */
+  /** Workspaces to skip: enough of their jobs are running. */
   except?: string[]
 }
 
@@ -94,9 +94,9 @@ function nextOf(due: DueRow[], { after = '', except = [] }: TurnOptions): string
 
 /**
  * Finds the next workspace, by ID, with a job that can run. Steps from workspace to workspace along the index, so that
- * the cost depends on the number of workspaces with waiting jobs, not on the number of jobs. With 200,000 waiting jobs
- * of one workspace, a search takes 4 ms on SQLite and 22 ms on PostgreSQL. Without statistics, a planner chose the
- * index on times and read all 200,000 (decisions/0003).
+ * the cost depends on the number of waiting workspaces, not jobs. With 200,000 waiting jobs of one workspace, a search
+ * takes 4 ms on SQLite and 22 ms on PostgreSQL. Without statistics, a planner chose the index on times and read all
+ * 200,000 (decisions/0003).
  */
 async function findTurn(
   db: Knex,

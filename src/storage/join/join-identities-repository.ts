@@ -61,7 +61,7 @@ export class JoinIdentities extends Repository {
   }
 
   /**
-   * Stores another address of a pass.
+   * Replaces the address of a pass.
    * @throws AddressTaken if the address has another pass of the template. The transaction must be rolled back
    */
   async setDigest(workspaceId: string, passId: string, digest: string): Promise<void> {

@@ -29,7 +29,7 @@ export interface StoredSubmission extends RecordOf<typeof SUBMISSION> {}
 
 /** The submissions that wait for their job. Only pages with the setting `identity` have submissions. */
 export class JoinSubmissions extends Repository {
-  /** Stores a submission. Returns false if the same form was submitted before and still waits. */
+  /** Stores a submission. Returns false if a submission of the same form still waits. */
   async insert(workspaceId: string, submission: StoredSubmission): Promise<boolean> {
     const row = { ...SUBMISSION.write(submission), workspace_id: workspaceId }
     const inserted: unknown[] = await this.db('join_submissions')

@@ -16,7 +16,7 @@ export interface ClassOutcome {
 
 /**
  * Whether the message of a class can be sent now: `first` if no attempt was made, `again` if an earlier attempt might
- * have succeeded, and `busy` if it cannot be sent, because another job sends it or it is settled.
+ * have succeeded, and `busy` if another job sends the message or it is settled.
  */
 export type ClassTurn = 'first' | 'again' | 'busy'
 

@@ -122,7 +122,7 @@ export class Broadcasts extends Repository {
     await this.rows(workspaceId).where({ id }).update({ google_via: 'object' })
   }
 
-  /** Whether passes outside the project use templates of its passes. Such passes can be in the same Google classes. */
+  /** Whether passes outside the project share templates, and so possibly Google classes, with its passes. */
   async sharesClasses(workspaceId: string, projectId: string): Promise<boolean> {
     const counted = () =>
       countsOf(this.db, workspaceId, 'passes')
@@ -139,8 +139,8 @@ export class Broadcasts extends Repository {
   }
 
   /**
-   * Creates a notification for each pass of the chunk that was issued when the broadcast started and matches its
-   * filter, saves the progress, and returns the number of notifications. The caller has locked the broadcast.
+   * Creates notifications for the passes of the chunk that were issued when the broadcast started and match its filter.
+   * Saves the progress. Returns the number of notifications. The caller has locked the broadcast.
    */
   async fanOut(workspaceId: string, broadcast: StoredBroadcast, chunk: PassRange, at: Date): Promise<number> {
     const { id, projectId, filter, platforms, startedAt } = broadcast
@@ -249,11 +249,11 @@ function toBroadcast(row: Row | undefined): StoredBroadcast | undefined {
 /** The audience of a broadcast. */
 export interface Forecast {
   passCount: number
-  /** The number of these passes that a device has registered. */
+  /** The number of targeted passes with a registered device. */
   apple: number
-  /** The number of these passes that are installed at Google, for each identity. */
+  /** The number of targeted passes installed at Google, for each identity. */
   google: number[]
-  /** The number of these passes that are in no wallet of either platform. Counted only with a filter; 0 without one. */
+  /** The number of targeted passes in no wallet of either platform. Counted only with a filter; otherwise 0. */
   neither: number
   /** The number of passes installed at Google that have reached Google's cap. */
   overCap: number

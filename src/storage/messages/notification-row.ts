@@ -27,7 +27,7 @@ const NOTIFICATION = mapping({
   options: json<MessageOptions>(),
   sendAt: optionalTime,
   startedAt: optionalTime,
-  /** The number of Apple devices that were pushed. */
+  /** The number of Apple devices that a push was sent to. */
   deviceCount: number,
   createdAt: time,
   updatedAt: time,
@@ -35,7 +35,7 @@ const NOTIFICATION = mapping({
 
 /** A notification as it is stored. `notificationStatus` derives its status at a time. */
 export interface StoredNotification extends RecordOf<typeof NOTIFICATION>, Record<Platform, PlatformState> {
-  /** Whether the message of its broadcast is sent once for all passes of a class. */
+  /** Whether its broadcast sends one message for all passes of a class. */
   isOfClass: boolean
   body: WrittenText
   /** The time at which the notification counts toward Google's cap; `null` if it does not count. */

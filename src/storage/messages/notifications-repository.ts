@@ -163,7 +163,7 @@ export class Notifications extends Repository {
   }
 }
 
-/** A notification that counts toward the cap: 3 of a pass in any 24 hours. */
+/** A notification that counts toward its pass's cap: 3 in any 24 hours. */
 export interface Place {
   id: string
   passId: string

@@ -50,7 +50,7 @@ export interface AuditFilters {
   tokenIds?: (string | null)[] | undefined
   actions?: AuditAction[] | undefined
   targetId?: string | undefined
-  /** Selects the entries about a pass, its notifications, its balances, its scans, and its broadcasts. */
+  /** Selects the entries about a pass and about its notifications, balances, scans, and broadcasts. */
   passId?: string | undefined
   /** Inclusive, like `until`. */
   since?: Date | undefined

@@ -4,14 +4,12 @@ import { findCountSlot, rowsOf, takeTurns } from '../db/dialect.ts'
 import { Repository } from '../db/repository.ts'
 import { asJson } from '../db/values.ts'
 
-/** The columns that identify a count. A column that does not apply, or is null, is empty or zero. */
+/** The columns that identify a count. A column without a value is empty or zero. */
 export const KEY = ['workspace_id', 'counter', '"key"', 'hour', 'project_id', 'template_id', 'kind']
 
 export const HOUR_MS = 3_600_000
 
-/**
- * The number of characters of a gate's name in a counter. Longer names are cut, because the key must fit into an index.
- */
+/** The maximum length of a gate's name in a counter. Longer names are cut, because the key must fit into an index. */
 export const GATE_CHARACTERS = 100
 
 type Part = 'key' | 'hour' | 'project_id' | 'template_id' | 'kind' | 'last_at'
@@ -37,7 +35,7 @@ export interface Counter {
   parts: (row: string) => Partial<Record<Part, string>>
   /** The condition that a row counts; all rows count by default. */
   isCounted?: (row: string) => string
-  /** Whether the counts of deleted projects are not maintained, so that checks ignore them. */
+  /** Whether checks ignore the counts of deleted projects, which are not maintained. */
   isOfProjects?: true
   /**
    * Set if passes are counted instead of rows: a row counts only if no other row of its pass has the same values in

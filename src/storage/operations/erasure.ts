@@ -318,8 +318,8 @@ export async function overwriteDeleted({ dialect, writer }: Database): Promise<v
 const MERGED_PAGES = 500
 
 /**
- * Merges all segments of SQLite's search index, a few pages per transaction. Until then, the index contains previous
- * labels. Secure deletion on every change would prevent that, but a change would take five times as long.
+ * Merges all segments of SQLite's search index, a few pages per transaction. Until the merge, the index contains
+ * previous labels. Secure deletion on every change would prevent that, but a change would take five times as long.
  */
 export async function mergeSearchIndex({ dialect, writer }: Database): Promise<void> {
   if (dialect !== 'sqlite') return

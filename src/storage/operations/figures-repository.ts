@@ -242,8 +242,8 @@ export function unpack(packed: Uint8Array, block: number): Figure[] {
 }
 
 /**
- * Calls `counterOf` for each figure of a block, and the returned function for each hour with a value. Builds no list,
- * because a year has 100,000 numbers.
+ * Calls `counterOf` for each figure of a block, and the function that it returns for each hour with a value. Builds no
+ * list: a year has 100,000 numbers.
  */
 function readBlock(
   packed: Uint8Array,

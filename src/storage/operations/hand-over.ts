@@ -69,8 +69,8 @@ export class HandOver extends Repository {
   }
 
   /**
-   * Returns up to two IDs of projects or templates whose ID, key, or name is `text`, so that the caller can detect an
-   * ambiguous text.
+   * Returns up to two IDs of projects or templates whose ID, key, or name is `text`, so that a caller can detect
+   * ambiguity.
    */
   async listNamed(workspaceId: string, table: 'projects' | 'templates', text: string): Promise<string[]> {
     const id = Uuid.safeParse(text)

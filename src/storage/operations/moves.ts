@@ -13,7 +13,7 @@ export interface StoredMove {
   url: string
   passesASecond: number
   startedAt: Date
-  /** The end of the first round, when `take` has returned every held pass once; null before that. */
+  /** The end of the first round, in which `take` returns every held pass once; null before. */
   toldAt: Date | null
 }
 
@@ -23,11 +23,11 @@ export interface MoveProgress {
   passes: number
   /** Phones that downloaded the package with the new address. */
   moved: number
-  /** Phones that were pushed and have not downloaded the package. */
+  /** Phones that have not downloaded the package since a push. */
   silent: number
   /** Phones whose last push was rejected. */
   refused: number
-  /** Phones that are not pushed yet. */
+  /** Phones without a push yet. */
   waiting: number
 }
 
@@ -197,8 +197,8 @@ export class Moves extends Repository {
   }
 
   /**
-   * Returns the progress of a move. Every package that was downloaded since its start contains the new address, even if
-   * the pass was not pushed yet. Phones that removed the pass or left this server are not counted.
+   * Returns the progress of a move. Every package that was downloaded since its start contains the new address, even
+   * without a push. Phones that removed the pass or left this server are not counted.
    */
   async findProgress(
     workspaceId: string,

@@ -17,8 +17,8 @@ export type StoreEvent =
   | { what: 'runs'; kind: JobKind; outcome: JobOutcome; count: number }
   | { what: 'event'; type: EventType; workspaceId: string }
   /**
-   * Deliveries to this endpoint are due now. `made` has the deliveries that the transaction created. If it is
-   * undefined, read them.
+   * Deliveries to this endpoint are due now. `made` has those that the transaction created. If `made` is undefined,
+   * read the due ones.
    */
   | { what: 'deliveries'; webhookId: string; made: DueDelivery[] | undefined }
   | ({ what: 'scan' } & Pick<StoredScan, 'result' | 'reason' | 'verified'>)

@@ -67,8 +67,7 @@ export function asFormer(
 /** The copies of transferred passes in the Apple Wallets of their former holders. */
 export class FormerPasses extends Repository {
   /**
-   * Ends the present holder's copy of a pass, which the caller has locked. Returns whether Apple devices must be
-   * pushed.
+   * Ends the present holder's copy of a pass, which the caller has locked. Returns whether Apple devices need a push.
    */
   async insert(pass: StoredPass, at: Date): Promise<boolean> {
     const { workspaceId, id, copyId, serialNumber, modifiedAt } = pass
@@ -155,8 +154,8 @@ export class FormerPasses extends Repository {
   }
 
   /**
-   * Gives the next update tag to copies whose end was not announced yet. The tag counter stays locked until the
-   * transaction ends.
+   * Gives the next update tag to copies whose end has no tag yet. The tag counter stays locked until the transaction
+   * ends.
    */
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
     const waiting = () =>
@@ -169,7 +168,7 @@ export class FormerPasses extends Repository {
     await waiting().update({ update_tag: row.value })
   }
 
-  /** Returns the devices of former holders that were not pushed yet. */
+  /** Returns the devices of former holders that still need a push. */
   async listOutdated(workspaceId: string, passIds: string[]): Promise<OutdatedRegistration[]> {
     const rows: { pass_id: string; device_id: string; push_token: string; apple_identity_id: string | null }[] =
       await this.unpushed(workspaceId, passIds)

@@ -32,8 +32,8 @@ const OBJECT = mapping({
   /** The walletVersion that was last sent to Google. */
   sentVersion: number,
   /**
-   * The digest of the content that was last sent; null if the content is unknown. While a send is in progress, the mark
-   * of the send.
+   * The digest of the content that was last sent; null if the content is unknown. While a send runs, a mark that
+   * identifies it.
    */
   sentDigest: optionalText,
   sentAt: time,
@@ -50,7 +50,7 @@ export interface StoredGoogleObject extends RecordOf<typeof OBJECT> {
   sent: SentObject | null
 }
 
-/** The content that was sent, and the mark of the send. */
+/** The digest of the sent content, and the mark that identifies the send. */
 interface SentContent {
   digest: string | null
   mark: string | null
@@ -111,8 +111,8 @@ export class GoogleObjects extends Repository {
   }
 
   /**
-   * Turns the objects of a pass that is transferred into objects of a former holder. The caller has locked the pass.
-   * Returns whether Google must be updated.
+   * Turns the objects of a transferred pass into those of a former holder. The caller has locked the pass. Returns
+   * whether Google must be updated.
    * @param unknown the content to assume for an object that another provider sent last
    */
   async transfer(workspaceId: string, passId: string, unknown: Omit<FormerObject, 'objectSuffix'>): Promise<boolean> {
@@ -182,8 +182,8 @@ export class GoogleObjects extends Repository {
         ...change,
         ...replacing,
         last_error: null,
-        // Store that the content is unknown if the stored mark differs or is null: another send ran concurrently, so
-        // Google might have the content of either.
+        // Store null (unknown content) if the stored mark differs or is null: another send ran concurrently, so Google
+        // might have the content of either.
         sent_digest: this.db.raw(
           'case when google_objects.sent_digest = cast(:mark as text) then cast(:digest as text) end',
           { mark, digest },
@@ -193,8 +193,8 @@ export class GoogleObjects extends Repository {
   }
 
   /**
-   * Records that Google already has a version, if the last sent content is equal and no send is in progress. Returns
-   * whether it recorded the version.
+   * If the last sent content is equal and no send is in progress, records that Google already has the version. Returns
+   * whether it did.
    */
   async setEqual(
     workspaceId: string,

@@ -18,7 +18,7 @@ import { type WalletTable, walletTables } from './wallet-tables.ts'
  */
 type Devices = Record<Platform, number>
 
-/** A change of the number of holders on a platform from none to some, or to none. */
+/** A change on a platform from no holders to some, or from some to none. */
 export interface HolderChange {
   passId: string
   platform: Platform
@@ -34,7 +34,7 @@ interface Row extends Devices {
 export class HeldPasses extends Repository {
   /**
    * Compares the reported holders of passes with the current ones, updates the rows, and returns the changes to report.
-   * Call it last in the transaction of the change. Concurrent changes of the same pass wait for each other.
+   * Call it last in the transaction that changes holders. Concurrent changes of the same pass wait for each other.
    */
   async settle(workspaceId: string, passIds: string[]): Promise<HolderChange[]> {
     if (passIds.length === 0) return []
@@ -71,7 +71,7 @@ export class HeldPasses extends Repository {
     return new Map(rows.map((row) => [row.pass_id, row.apple]))
   }
 
-  /** Returns the passes that were sent to each platform, whether or not a wallet holds them now. */
+  /** Returns the passes with a device or object on each platform, even an object that no wallet holds now. */
   findHolders(workspaceId: string, passIds: string[]): Promise<Record<Platform, string[]>> {
     return this.find(workspaceId, passIds, 'find-holders', () => '')
   }
@@ -178,8 +178,8 @@ export function holding(db: Knex, platforms?: Platform[]): Knex.QueryBuilder {
 }
 
 /**
- * Adds the condition that a wallet of one of the platforms lacks the newest version or, without `isStale`, that none
- * does. Agrees with the response of `/wallets`.
+ * Adds the condition that a wallet of one of the platforms lacks the newest version or, if `isStale` is false, that
+ * none does. Agrees with the response of `/wallets`.
  */
 export function whereStale(
   db: Knex,

@@ -27,9 +27,9 @@ interface Match {
 /** The codes that scanners read from passes, as SHA-256 digests. */
 export class Identifiers extends Repository {
   /**
-   * Returns the IDs of the passes that have each code now or, if none has it, of the passes that had it earlier. If the
-   * given project has passes of either kind, returns only these: a stale code of the project takes precedence over a
-   * current code elsewhere. A caller that is limited to projects finds only passes of the given project.
+   * For each code, returns the IDs of the passes that have it now or, if there are none, that had it earlier. If the
+   * code's project has passes of either kind, returns only these: a stale code of the project takes precedence over a
+   * current code elsewhere. A caller that is limited to projects finds only passes of the code's project.
    */
   async listPassIds(workspaceId: string, codes: ScannedCode[]): Promise<string[][]> {
     const inProject = await this.match(

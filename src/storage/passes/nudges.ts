@@ -7,7 +7,7 @@ import { Repository } from '../db/repository.ts'
 /** The result of a check of due passes. */
 export interface Nudged {
   devices: number
-  /** The passes of these devices, without duplicates. */
+  /** The passes of the devices, without duplicates. */
   passIds: string[]
   /** Whether more passes can be due and the limit of devices was not reached. */
   isMore: boolean
@@ -41,8 +41,7 @@ const NEWER = `on conflict (pass_id) do update set version = excluded.version, p
 const CHUNK = 500
 
 /**
- * Passes whose phones were pushed, and the next time at which to check whether the phones downloaded the passes
- * (decisions/0018).
+ * Passes that were pushed to phones, and the next time to check whether the phones downloaded them (decisions/0018).
  */
 export class Nudges extends Repository {
   /** Records pushes of versions. Only the first push of a version counts. */
@@ -67,9 +66,9 @@ export class Nudges extends Repository {
   }
 
   /**
-   * Checks due passes: marks up to `limit` devices as not pushed if Apple accepted their push but they did not download
-   * the pass. Passes whose devices exceed the limit stay due. Skips devices that were pushed since the pass became due
-   * or since `pushedBefore`.
+   * Checks due passes: marks up to `limit` devices for another push if Apple accepted the last one but they did not
+   * download the pass. Passes whose devices exceed the limit stay due. Skips devices with a push since the pass became
+   * due or since `pushedBefore`.
    */
   async forgetDue(
     workspaceId: string,
@@ -122,10 +121,7 @@ export class Nudges extends Repository {
       .whereRaw('apple_registrations.fetched_version < passes.wallet_version')
   }
 
-  /**
-   * Deletes the rows of passes without outdated devices, and schedules the next check of the other passes, if there is
-   * one.
-   */
+  /** Deletes the rows of passes without outdated devices, and schedules the next check, if any, of the other passes. */
   private async settle(rows: Row[], stale: Set<string>, at: Date): Promise<void> {
     const over = rows.filter(({ pass_id }) => !stale.has(pass_id)).map(({ pass_id }) => pass_id)
     if (over.length > 0) await this.db('nudges').whereIn('pass_id', over).delete()
@@ -140,7 +136,7 @@ export class Nudges extends Repository {
 
 /**
  * Marks the devices whose last push was at or before `pushedBefore` as not pushed, so that the next job of their passes
- * pushes them again. Returns the pass of each marked device.
+ * pushes to them again. Returns the pass of each marked device.
  */
 export async function forgetPushes(
   db: Knex,

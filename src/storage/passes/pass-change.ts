@@ -12,8 +12,8 @@ export function withVersionBump(db: Knex, change: object, at: Date) {
 }
 
 /**
- * Like `withVersionBump`, but also increments `wallet_version`, which orders the versions that phones show, and
- * advances `modified_at`, which consists of whole seconds and strictly increases.
+ * Like `withVersionBump`, but also increments `wallet_version` (the order of the versions that phones show) and
+ * advances `modified_at` by at least a second, to a whole second.
  */
 export function withWalletVersionBump(db: Knex, change: object, at: Date) {
   return {
@@ -39,7 +39,7 @@ function secondOf(at: Date): number {
 
 /**
  * Returns the counters of a pass after `withVersionBump`, or after `withWalletVersionBump` if `isShown`, so that a
- * caller that has locked the pass need not read them.
+ * caller with a lock on the pass need not read them.
  */
 export function bumpedCounters(pass: StoredPass, { isShown }: { isShown: boolean }, at: Date) {
   const { version, walletVersion, modifiedAt } = pass
@@ -51,8 +51,8 @@ export function bumpedCounters(pass: StoredPass, { isShown }: { isShown: boolean
 }
 
 /**
- * Selects passes of a workspace and locks them until the transaction ends. Use it to change several passes at once: the
- * consistent order prevents deadlocks.
+ * Selects passes of a workspace and locks them until the transaction ends. Use it to change several passes together:
+ * the consistent order prevents deadlocks.
  */
 export function lockPasses(db: Knex, workspaceId: string) {
   return db('passes').where({ workspace_id: workspaceId }).orderBy('id').forUpdate()
@@ -154,7 +154,7 @@ export function whereIssuedAt(query: Knex.QueryBuilder, at: Date): Knex.QueryBui
     .whereRaw('(passes.lapsed_from is null or passes.lapsed_from > :at or passes.lapsed_until <= :at)', moments)
 }
 
-/** Returns the columns for a new holder, who must not get the links, messages, names, and consent of the former one. */
+/** Returns the columns for a new holder, who must not get the links, messages, names, or consent of the former one. */
 export function toHolderColumns(db: Knex, { copyId, appleToken }: Pick<StoredPass, 'copyId' | 'appleToken'>) {
   const link_generation = db.raw('link_generation + 1')
   return {

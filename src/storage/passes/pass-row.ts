@@ -31,8 +31,8 @@ const PASS = mapping({
   externalPassId: text,
   label: text,
   /**
-   * Can still be ISSUED after `expiresAt`, when the visible status is EXPIRED. ISSUING is not stored: `selectPass`
-   * derives it from the job of the pass.
+   * The stored status, possibly still ISSUED after `expiresAt`, when users see EXPIRED. ISSUING is not stored:
+   * `selectPass` derives it from the job of the pass.
    */
   status: plain<PassStatus>(),
   version: number,
@@ -103,7 +103,7 @@ export interface StoredPass extends RecordOf<typeof PASS>, RecordOf<typeof JOINE
   join: (PassJoin & { installedAt: Date | null }) | null
 }
 
-/** The visit of a join page that created a pass. */
+/** The join-page visit that created a pass. */
 export interface PassJoin {
   slug: string
   source: string | null

@@ -197,9 +197,7 @@ export class Passes extends Repository {
     await this.transition(workspaceId, ids, ['FAILED'], { status: 'QUEUED', error: null }, at)
   }
 
-  /**
-   * Returns passes that failed for lack of a valid signing identity, by ID, and locks them until the transaction ends.
-   */
+  /** Until the transaction ends, locks passes that failed for lack of a valid signing identity. Returns them by ID. */
   async lockUnsigned(workspaceId: string, after: string | undefined, limit: number): Promise<string[]> {
     const failed = lockPasses(this.db, workspaceId).where({ status: 'FAILED' }).whereNull('erased_at')
     if (after !== undefined) failed.where('id', '>', after)

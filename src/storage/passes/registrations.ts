@@ -25,7 +25,7 @@ const REGISTRATION = mapping({
 /** A device that holds a pass in Apple Wallet, with the versions of its last push and of its last download. */
 export interface StoredRegistration extends RecordOf<typeof REGISTRATION> {}
 
-/** A device that must be pushed because its pass changed. */
+/** A device that needs a push because its pass changed. */
 export interface OutdatedRegistration extends PushedRegistration, Pick<StoredRegistration, 'pushToken'> {
   walletVersion: number
   appleIdentityId: string | null
@@ -59,8 +59,8 @@ export class Registrations extends Repository {
   }
 
   /**
-   * Marks a device as not pushed if it has not downloaded a version, even if a push for this version is in progress.
-   * Returns whether the device lacks the version.
+   * Marks a device for another push if it lacks a version, even while a push for this version is in progress. Returns
+   * whether it lacks the version.
    */
   async forgetPush(workspaceId: string, passId: string, deviceId: string, version: number): Promise<boolean> {
     const behind = this.one(workspaceId, passId, deviceId).where('fetched_version', '<', version)
@@ -116,7 +116,7 @@ export class Registrations extends Repository {
     return (await ofPasses.select(REGISTRATION.columns)).map(REGISTRATION.read)
   }
 
-  /** Returns the devices that were not pushed yet for the current wallet version of their pass. */
+  /** Returns the devices that still need a push for the current wallet version of their pass. */
   async listOutdated(workspaceId: string, passIds: string[]): Promise<OutdatedRegistration[]> {
     return this.db('apple_registrations')
       .join('passes', 'passes.id', 'apple_registrations.pass_id')
@@ -128,8 +128,8 @@ export class Registrations extends Repository {
   }
 
   /**
-   * Records a download. The request does not identify the device, so the download is attributed to the device that
-   * lacks the version and was the last one to list its passes.
+   * Records a download. The request does not identify the device, so the download counts for one device that lacks the
+   * version: the last one to list its passes.
    */
   async setFetched(workspaceId: string, passId: string, version: number, at: Date): Promise<void> {
     const candidate = this.db('apple_registrations')
@@ -149,8 +149,8 @@ export class Registrations extends Repository {
   }
 
   /**
-   * Records accepted pushes. Skips devices that were pushed for a newer version, or marked for another push, after
-   * `pushedVersion` was read.
+   * Records accepted pushes. Skips devices that, since `pushedVersion` was read, got a newer push or were marked for
+   * another one.
    */
   async setPushed(workspaceId: string, pushes: (PushedRegistration & { version: number })[], at: Date): Promise<void> {
     const newer = pushes.filter(({ pushedVersion, version }) => pushedVersion < version)
@@ -206,12 +206,12 @@ export class Registrations extends Repository {
   }
 
   /**
-   * Announces a change of passes: gives the devices that hold them the next update tag and locks the tag counter until
-   * the transaction ends. The tag is stored with devices and not with passes, because an update of a pass writes to the
-   * indexes of all pass lists (decisions/0014).
+   * Gives the devices that hold changed passes the next update tag, and locks the tag counter until the transaction
+   * ends. The tag is stored with devices and not with passes, because an update of a pass writes to the indexes of all
+   * pass lists (decisions/0014).
    */
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
-    // Lock passes and devices before the counter, so that a wait for their locks does not delay other announcements.
+    // Lock passes and devices before the counter, so that a wait for their locks does not delay other changes.
     const held = this.ofPasses(workspaceId, passIds).select('pass_id')
     const lockHeld = () => lockPasses(this.db, workspaceId).whereIn('id', held).select('id')
     const [, devices] = await Promise.all([lockRows(this.db, lockHeld), this.lock(workspaceId, passIds)])

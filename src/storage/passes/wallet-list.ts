@@ -50,7 +50,7 @@ export interface StoredWallet extends RecordOf<typeof WALLET> {}
 
 type Row = RowOf<typeof WALLET>
 
-/** The number of Apple devices by their state. */
+/** The number of Apple devices in each state. */
 export interface WalletCounts {
   phones: number
   current: number

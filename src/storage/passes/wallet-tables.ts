@@ -14,7 +14,7 @@ export interface WalletTable {
   holds?: string
   /** The condition that a wallet lacks the newest version. */
   isStale: string
-  /** The number of devices, or people, that hold the pass of the rows, as an aggregate. */
+  /** An SQL aggregate over a pass's rows: the number of devices or people that hold it. */
   devices: string
   /** The column with the device ID, unless the platform reports no devices. */
   device?: string

@@ -154,7 +154,7 @@ export class Sessions extends Repository {
     return (await this.db('logout_tokens').insert(row).onConflict('digest').ignore().returning('digest')).length > 0
   }
 
-  /** Selects the sessions before it deletes them, because a delete cannot return the columns of their people. */
+  /** Selects sessions before it deletes them, because a delete cannot return the columns of people. */
   private async endAll(select: (query: Knex.QueryBuilder) => void): Promise<EndedSession[]> {
     const rows: EndedRow[] = await this.db('sessions')
       .join('people', 'people.id', 'sessions.person_id')

@@ -17,7 +17,7 @@ const ACCEPTED = mapping({
   /** Empty for a scan without a context. */
   scanContextKey: { read: (key: string | null) => key, write: (key: string | null) => key ?? NO_CONTEXT },
   scannedAt: time,
-  /** The window from whose limit the use was debited, if several windows matched. */
+  /** The window whose limit was debited, if several windows matched. */
   debitedWindow: optionalText,
   /** The validity date as YYYY-MM-DD, if the scan was evaluated as of a date. Such a scan has no time of day. */
   validityDate: optionalText,
@@ -189,10 +189,7 @@ export class AcceptedScans extends Repository {
     )
   }
 
-  /**
-   * Returns the gate, lane, and location, or the device, at which passes were accepted at given times, according to the
-   * ledger.
-   */
+  /** Returns the place of each given use, according to the ledger: gate, lane, and location, or else the device. */
   async listPlaces(workspaceId: string, uses: PlaceOfUse[]): Promise<(string | undefined)[]> {
     if (uses.length === 0) return []
     const lookup = {
@@ -224,7 +221,7 @@ const HISTORY = {
   given: { pass_id: 'uuid', context: 'text', at: 'bigint', digest: 'text' },
 } as const
 
-/** The stored scan context of a scan without one. */
+/** The stored context of scans without a scan context. */
 export const NO_CONTEXT = ''
 
 const OF_PASS = 'from accepted_scans where workspace_id = given.workspace_id and pass_id = given.pass_id'
@@ -296,8 +293,8 @@ export function createRangeCounts({ counted, windows }: Pick<RedemptionPlan, 'co
       const key = segment.debited_window
       const debited = key === null ? undefined : windows.get(key)
       const own = debited && byKey.get(key!)
-      // If the debited window contains the segment, all other windows of the segment overlap with the debited one, so
-      // they do not count the use.
+      // If the debited window contains the segment, the segment's other windows overlap with that window, so they do
+      // not count the use.
       const ranges = own && overlaps(own, segment) ? [own, ...counted.filter(({ isWindow }) => !isWindow)] : counted
       for (const range of ranges) {
         if (range.isKeyless !== segment.isKeyless || !overlaps(range, segment)) continue

@@ -81,7 +81,7 @@ export class Replays extends Repository {
       return {
         ...entry,
         gate: context?.gate ?? null,
-        // A policy can have 30 KB, so parse it when the entry is evaluated, and not for all rows at once.
+        // A policy can have 30 KB, so parse it when the entry is evaluated, not for all rows in advance.
         get redemption() {
           return redemption === null ? null : policyOf(redemption)
         },

@@ -50,8 +50,8 @@ export class ScanStats extends Repository {
   /**
    * Returns the statistics by project ID, in ascending order. Passes and scans without a project are last, under null.
    * After a project is deleted, its scans still count under its ID, and its passes count under null. Most numbers are
-   * read from counters. Only scans in a time window, and passes that were accepted in a window or in one of several
-   * contexts, are counted along an index.
+   * read from counters. An index is used only to count scans in a time window, and passes that were accepted in a
+   * window or in one of several contexts.
    */
   async counts(workspaceId: string, request: ScanStatsRequest): Promise<Map<string | null, ScanFigures>> {
     const filters = await withoutNeedlessBounds(this.db, workspaceId, this.narrowed(request))

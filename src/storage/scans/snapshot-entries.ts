@@ -22,7 +22,7 @@ import { type ChangePlace, type ChangesRequest, Snapshots } from './snapshots.ts
 export interface SnapshotRequest {
   /** Null for all passes of the workspace. */
   projectId: string | null
-  /** Excludes passes that were created later, so that the pages end. */
+  /** The latest creation time to include: with later passes, the pages might never end. */
   madeUntil: Date
   /** The ID of the last pass of the previous page. */
   after?: string

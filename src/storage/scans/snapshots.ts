@@ -12,7 +12,7 @@ const SNAPSHOT = mapping({
   madeAt: time,
   /** A position in the order of changes of passes. All changes before it were visible when the snapshot began. */
   changedFrom: position,
-  /** A later position. No change at or after it was visible when the snapshot began. */
+  /** A position after `changedFrom`. No change at or after it was visible when the snapshot began. */
   changedTo: position,
   /** Like `changedFrom`, for scan events. */
   scannedFrom: position,
@@ -99,8 +99,8 @@ export class Snapshots extends Repository {
   }
 
   /**
-   * Whether pages that were read since a snapshot began can be returned again, because they contain no pass that was
-   * erased in the meantime and no previous name of a template.
+   * Whether pages read since a snapshot began can be returned again: no pass was erased, and no template renamed, in
+   * the meantime.
    */
   async mayRepeat(workspaceId: string, list: StoredSnapshot): Promise<boolean> {
     const erased = this.db('passes')

@@ -105,8 +105,8 @@ export class Images extends Repository {
     const ids: string[] = await this.ofPass(workspaceId, passId).whereNotIn('image_id', kept).pluck('image_id')
     if (ids.length === 0) return
     const ours = this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids)
-    // Lock the images. This waits for transactions that give an image to another pass, so that the uses that they
-    // insert are visible below.
+    // Lock the images. This waits for transactions that give an image to another pass, so that their uses of it are
+    // visible below.
     await ours.clone().orderBy('id').select('id').forUpdate()
     await this.ofPass(workspaceId, passId).whereIn('image_id', ids).delete()
     const shared: string[] = await this.db('pass_images')

@@ -139,7 +139,7 @@ export class TemplateVersions extends Repository {
     await this.db('template_versions').where({ workspace_id: workspaceId, id }).delete()
   }
 
-  /** Returns the versions from which new passes of the templates are issued. Omits templates without one. */
+  /** Returns the versions from which new passes of the templates are issued. Omits templates without such a version. */
   async listNewestPublished(workspaceId: string, templateIds: string[]): Promise<PublishedVersion[]> {
     const rows = await this.inScope(this.rendering(workspaceId), 'templates.project_id')
       .whereRaw('template_versions.id = templates.published_version_id')

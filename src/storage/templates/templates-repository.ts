@@ -49,8 +49,8 @@ const SPEC: ListSpec = {
 }
 
 /**
- * The templates of workspaces. Deleted templates remain as rows, because passes still use them, but no method of this
- * class returns them.
+ * The templates of workspaces. Rows of deleted templates remain, because passes still use them, but no method of this
+ * class returns such a row.
  */
 export class Templates extends Repository {
   /** @throws KeyTaken */
@@ -121,8 +121,8 @@ export class Templates extends Repository {
   }
 
   /**
-   * Sets the version from which new passes are issued: the newest published one, regardless of the order of
-   * publication.
+   * Sets the version from which new passes are issued: the published one with the highest number, even if it was
+   * published earlier.
    */
   async setPublished(
     workspaceId: string,

@@ -83,7 +83,7 @@ export class Deliveries extends Repository {
     // Most deliveries have succeeded, so a filter by endpoint or type is more selective than one by SUCCESS.
     const isByStatus = status && !((webhookId || eventType) && status.includes('SUCCESS'))
     const isByProgress = isByStatus || lastAttempt
-    // Read deliveries for a filter by status or last attempt, and otherwise their keys.
+    // For a filter by status or last attempt, read deliveries; otherwise, their keys.
     const table = isByProgress ? 'webhook_deliveries' : 'delivery_keys'
     const filtered = this.db(table).where(`${table}.workspace_id`, workspaceId)
     if (webhookId) filtered.whereIn(`${table}.webhook_id`, webhookId)

@@ -50,8 +50,8 @@ const WEBHOOK = mapping({
   /** The time of the first failure since the last success. */
   failingSince: optionalTime,
   /**
-   * The number of erasures of pending deliveries. A sender compares it, so that it does not send a delivery that it
-   * read before an erasure.
+   * The number of erasures of pending deliveries. A sender compares this number, so as not to send a delivery from
+   * before an erasure.
    */
   erasures: number,
   createdAt: time,

@@ -198,8 +198,8 @@ export class Doors extends Repository {
   }
 
   /**
-   * Revokes all doors of a project. Deletes the invitations first, which waits for concurrent claims, so that the doors
-   * of these claims are revoked, too.
+   * Revokes all doors of a project. First deletes the invitations: this waits for concurrent claims, so that their
+   * doors are revoked, too.
    */
   async endProject(workspaceId: string, projectId: string, at: Date): Promise<void> {
     await this.db('door_invitations').where({ workspace_id: workspaceId, project_id: projectId }).delete()

@@ -28,10 +28,10 @@ const IDENTITY = mapping({
   /** A retired identity issues no new passes but maintains its existing ones. */
   status: plain<'active' | 'retired'>(),
   isSandbox: flag,
-  /** The Apple pass type, which has at most one identity. */
+  /** The Apple pass type; no other identity has it. */
   passTypeIdentifier: optionalText,
   teamIdentifier: optionalText,
-  /** The ID of the Google issuer account, which has at most one identity. */
+  /** The ID of the Google issuer account; no other identity has it. */
   issuerId: optionalText,
   /** The expiry of the certificate; null if nothing expires. */
   expiresAt: optionalTime,

@@ -79,8 +79,8 @@ export interface UsageOverview {
  */
 export class Usage extends Repository {
   /**
-   * Makes transactions that check the usage of a workspace take turns until they end. Call it before you check a limit
-   * and write rows.
+   * Serializes transactions that check a workspace's usage, until they end. Call it before you check a limit and write
+   * rows.
    */
   async lock(workspaceId: string): Promise<void> {
     // Use this weaker lock, because it allows inserts of rows that refer to the workspace.

@@ -52,8 +52,8 @@ type Row = RowOf<typeof TOKEN>
 export interface TokenWithWorkspace extends StoredToken {
   workspace: CallerWorkspace
   /**
-   * The gate, zone, direction, and last report of the door that has the token, and whether the door has made a request;
-   * null for other tokens.
+   * The door that has the token: its gate, zone, direction, and last report, and whether it has made a request. Null
+   * for other tokens.
    */
   door: (DoorReport & DoorPlace & { isSeen: boolean }) | null
   /** The person whose session acts like a token; absent for tokens. */

@@ -65,7 +65,7 @@ export class Workspaces extends Repository {
 
   /**
    * Suspends a workspace, or resumes it if `at` is null.
-   * @param options.closesLinks whether hosted links of its passes are rejected until it resumes
+   * @param options.closesLinks whether hosted links to passes are rejected until the workspace resumes
    */
   async setSuspended(id: string, at: Date | null, { closesLinks = false } = {}): Promise<void> {
     const suspendedAt = at?.getTime() ?? null

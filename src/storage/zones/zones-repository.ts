@@ -98,9 +98,8 @@ export class Zones extends Repository {
   }
 
   /**
-   * Locks the zones that have one of the behaviors until the transaction ends. Zones with `deny` are locked before
-   * zones with `warn`, and zones with the same behavior in the order of their IDs, so that two transactions never
-   * deadlock.
+   * Locks the zones with one of the behaviors until the transaction ends: first those with `deny`, then those with
+   * `warn`, each in the order of their IDs, so that two transactions never deadlock.
    */
   async lock(workspaceId: string, ids: string[], behaviors: WhenFull[]): Promise<void> {
     const values = { workspaceId, ids: bindIds(this.db, ids), behaviors: bindIds(this.db, behaviors) }
@@ -122,8 +121,8 @@ export class Zones extends Repository {
   }
 
   /**
-   * Deletes a zone. Returns false if the zone does not exist. Exits keep it, so that their scans are rejected, because a
-   * scan without a zone would admit the person.
+   * Deletes a zone. Returns false if the zone does not exist. Exit doors keep the deleted zone, so that their scans are
+   * rejected: without a zone, they would admit people.
    */
   async delete(workspaceId: string, id: string, at: Date): Promise<boolean> {
     if (!(await this.change(workspaceId, id, { deletedAt: at }))) return false

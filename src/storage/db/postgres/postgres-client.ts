@@ -19,8 +19,8 @@ export interface PostgresOptions {
 }
 
 /**
- * Creates a client that keeps no state on a server connection behind a pooler, adds an error code to the errors of
- * failed and lost connections (pg does not), and discards unusable connections instead of returning them to the pool.
+ * Creates a client that keeps no state on a server connection behind a pooler. Unlike pg, it adds an error code if a
+ * connection fails or is lost. It discards unusable connections instead of returning them to the pool.
  */
 export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptions = {}): typeof Knex.Client {
   const { Client } = knexParts('postgres')
@@ -38,8 +38,8 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
     sendOne(connection: PostgresConnection, query: Sent): Promise<Sent> {
       const { transactionSettings } = connection
       if (!transactionSettings) return travel([query], () => super.send(connection, query))
-      // A ROLLBACK never starts a transaction. The error of a statement arrives before the new transaction status, so
-      // if the first statements of a transaction failed, the status is still `I` when their ROLLBACK is sent.
+      // Exclude ROLLBACK, which never starts a transaction. If the first statements of a transaction fail, the status
+      // is still `I` when their ROLLBACK is sent, because an error arrives before the new status.
       const isOwnTransaction = connection.getTransactionStatus() === 'I' && !/^rollback/i.test(query.sql)
       if (isOwnTransaction) return sendAsTransaction(connection, transactionSettings, query)
       return travel([query], () => super.send(connection, unnamed(query)))
@@ -61,9 +61,9 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
 }
 
 /**
- * Whether the connection leads directly to PostgreSQL. If so, applies the settings to it. A pooler is recognized
- * because it reports its own process IDs to clients. Behind a pooler, clients share server processes, so a setting
- * would leak to other clients, and the process of the next transaction might lack a prepared statement.
+ * Whether the connection leads directly to PostgreSQL. If so, applies the settings. A pooler is recognized because it
+ * reports its own process IDs to clients. Behind a pooler, clients share server processes: a setting would leak to
+ * other clients, and the next transaction's process might lack a prepared statement.
  */
 async function isDirect(connection: PostgresConnection, settings: Settings): Promise<boolean> {
   const { rows } = await connection.query(`${setConfig(settings)} where pg_backend_pid() = ${connection.processID}`)
@@ -101,9 +101,9 @@ interface Outbox {
 const outboxes = new WeakMap<PostgresConnection, Outbox>()
 
 /**
- * Creates the client for requests and jobs, whose transactions take as few round trips as possible. Statements of a
- * transaction that are started in the same turn of the event loop are sent together. Statements without a result, such
- * as BEGIN, are sent with the next statement.
+ * Creates the client for requests and jobs, whose transactions take as few round trips as possible. Statements that a
+ * transaction starts in the same turn of the event loop are sent together. Statements without a result, such as BEGIN,
+ * are sent with the next statement.
  * @param transactionLimitMs the time limit of a statement inside a transaction, including its wait for locks
  */
 export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Client {

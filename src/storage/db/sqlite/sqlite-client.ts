@@ -255,10 +255,10 @@ const CHECKPOINT_MS = 1_000
 const MAX_WAL_PAGES = 16_000
 
 /**
- * Copies the write-ahead log into the database periodically. By default, SQLite does this in the commit that makes the
- * log 1,000 pages long, and that commit then takes 100 ms instead of a few. If writers are active all the time, a
- * checkpoint never completes, so SQLite never restarts the log from its beginning. If the log is long, its last pages
- * are therefore copied in a turn at the writer.
+ * Copies the write-ahead log into the database periodically. By default, the commit that makes the log 1,000 pages long
+ * does this, and takes 100 ms instead of a few. If writers are active all the time, a checkpoint never completes, so
+ * SQLite never restarts the log from its beginning. If the log is long, its last pages are therefore copied while
+ * writers wait.
  */
 export function keepCheckpointing(db: Knex, writer: Knex) {
   // Ignore errors, because the next write fails with the same error and reports it.
@@ -290,8 +290,8 @@ export function keepCheckpointing(db: Knex, writer: Knex) {
 }
 
 /**
- * The suffix of the marker file next to a damaged SQLite database. While it exists, nothing is written. A start checks
- * the database only if the marker exists, because the check reads the whole file.
+ * The suffix of the marker file next to a damaged SQLite database. While it exists, nothing is written. The database is
+ * checked at a start only if the marker exists, because the check reads the whole file.
  */
 export const DAMAGE_SUFFIX = '-damaged'
 

@@ -92,7 +92,7 @@ export async function holdsData(file: string): Promise<boolean> {
 
 /**
  * Skips a range of update tags after a restore. Phones remember the last tag that they received, so new tags must be
- * higher than all that were assigned between the backup and the restore.
+ * higher than all those assigned between backup and restore.
  */
 export async function skipWalletTags(file: string): Promise<void> {
   const database = openDatabase(`sqlite:${file}`)

@@ -1,6 +1,6 @@
 import type { Sent } from '../postgres/pipeline.ts'
 
-/** Matches a placeholder of a value, or quoted text or a quoted name, in which a question mark is not a placeholder. */
+/** A placeholder of a value, or a quoted text or name, in which a question mark is not a placeholder. */
 const QUOTED_OR_PLACE = /'[^']*'|"[^"]*"|`[^`]*`|\?/g
 
 /**

@@ -42,8 +42,7 @@ export function columnTypes(db: Knex): ColumnTypes {
 }
 
 /**
- * Adds the columns of the identities under which passes are issued; null for the identity of the workspace or the
- * server.
+ * Adds columns for the identities under which passes are issued. Null means the workspace's or the server's identity.
  */
 export function addIdentities(table: Knex.CreateTableBuilder): void {
   table.uuid('apple_identity_id')

@@ -18,7 +18,7 @@ export async function createJoinPages(db: Knex): Promise<void> {
     table.index(['workspace_id', 'template_id'])
   })
 
-  // The submissions of pages with the setting `identity`, until their job creates the pass or finds the existing one.
+  // Submissions of pages with `identity`, kept until their job creates the pass or finds the existing one.
   await db.schema.createTable('join_submissions', (table) => {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable().references('workspaces.id')
@@ -38,7 +38,7 @@ export async function createJoinPages(db: Knex): Promise<void> {
     table.text('digest').notNullable()
     // No foreign key: the address is reserved before its pass is inserted.
     table.uuid('pass_id').notNullable().unique()
-    // The variable of the pass that contains the address, and the language of the visitor, for the email with the link.
+    // The pass variable with the address, and the visitor's language, for the email with the link.
     table.text('variable').notNullable()
     table.text('language').notNullable()
     table.bigInteger('mailed_at')

@@ -7,8 +7,8 @@ export async function createMessages(db: Knex): Promise<void> {
     table.uuid('workspace_id').notNullable().references('workspaces.id')
     // No foreign key, because the broadcast remains after its project is deleted.
     table.uuid('project_id').notNullable()
-    // The text of the message. If texts differ by language, this is the first one, and `body_by_language` has all of
-    // them as JSON.
+    // The text of the message. If texts differ by language, `body` has the first text, and `body_by_language` all texts
+    // as JSON.
     table.text('body').notNullable()
     table.text('body_by_language')
     table.text('options').notNullable()

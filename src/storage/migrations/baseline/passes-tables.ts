@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { inDialect, NEVER } from '../../db/dialect.ts'
 import { addIdentities, addSortedPrefix, columnTypes } from './columns.ts'
 
-/** Represents the identity of the server in unique indexes, which treat nulls as different values. */
+/** The server's identity in unique indexes, which treat nulls as different values. */
 const SERVER_IDENTITY = '00000000-0000-0000-0000-000000000000'
 
 /** The stored statuses of passes that can be added to a wallet. */
@@ -57,7 +57,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.specificType('expiry_date', sortedText)
     table.bigInteger('issued_at')
     table.bigInteger('voided_at')
-    // The time at which the pass stops being ISSUED, in the past or planned.
+    // The past or planned time at which the pass stops being ISSUED.
     table.bigInteger('issued_until')
     // The last period in which the pass was expired, before an update moved its expiry.
     table.bigInteger('lapsed_from')
@@ -211,7 +211,7 @@ async function createFormerHolders(db: Knex): Promise<void> {
     table.uuid('pass_id').notNullable().references('passes.id').index()
     table.uuid('template_version_id').notNullable()
     table.text('apple_token').notNullable()
-    // 0 until the phones of the former holder were pushed.
+    // 0 until the first push to the former holder's phones.
     table.bigInteger('update_tag').notNullable()
     table.bigInteger('modified_at').notNullable()
     table.bigInteger('ended_at').notNullable().index()

@@ -6,7 +6,7 @@ export async function createPeople(db: Knex): Promise<void> {
     table.uuid('id').primary()
     table.text('issuer').notNullable()
     table.text('subject').notNullable()
-    // The address in the form in which addresses are compared, as in `members`.
+    // The address, normalized for comparison as in `members`.
     table.text('email').notNullable().index()
     // The roles that the provider claimed at the last sign-in, as a JSON list.
     table.text('claimed_roles').notNullable()
@@ -38,7 +38,7 @@ export async function createPeople(db: Knex): Promise<void> {
     table.bigInteger('last_used_at').notNullable()
     table.bigInteger('expires_at').notNullable().index()
   })
-  // The logout tokens of the provider that were used, so that none works twice.
+  // The provider's used logout tokens, so that none works twice.
   await db.schema.createTable('logout_tokens', (table) => {
     table.text('digest').primary()
     table.bigInteger('used_at').notNullable().index()

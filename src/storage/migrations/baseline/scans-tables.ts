@@ -99,7 +99,7 @@ const FACTS = [
 const PERSONAL = ['external_pass_id', 'payload_digest', 'context', 'reversal_reason', 'message']
 
 /**
- * Makes the ledger append-only. Allows only erasures, and the update that adopts an entry into its chain and gives it a
+ * Makes the ledger append-only. Allows only erasures, and the update that marks an entry as chained and gives it a
  * salt.
  */
 async function keepAppendOnly(db: Knex): Promise<void> {
@@ -137,7 +137,7 @@ async function createAcceptedScans(db: Knex): Promise<void> {
     table.uuid('template_id')
     table.specificType('scan_context_key', sortedText).notNullable()
     table.bigInteger('scanned_at').notNullable()
-    // The key of the window to which the use was debited. Set only if several windows contain the time of the scan.
+    // The key of the window whose limit was debited. Set only if several windows contain the time of the scan.
     table.text('debited_window')
     // Set if the scan was evaluated as of a date. The time of day in `scanned_at` is then meaningless.
     table.text('validity_date')
@@ -212,7 +212,7 @@ async function createDoors(db: Knex): Promise<void> {
     table.integer('uses_left').notNullable()
     table.bigInteger('expires_at').notNullable().index()
   })
-  // A door has the ID of its token, which has the name, creation, expiry, and revocation of the door.
+  // A door has the ID of its token. The token has the door's name, creation, expiry, and revocation.
   await db.schema.createTable('doors', (table) => {
     table.uuid('id').primary().references('tokens.id')
     table.uuid('workspace_id').notNullable()
@@ -237,7 +237,7 @@ export async function createEvidence(db: Knex): Promise<void> {
     await db.raw(`create index ${table}_unchained on ${table} (id) where not chained`)
   }
 
-  // Entries that wait to be chained. Each row has the entries that one statement wrote or adopted.
+  // Entries that wait to be chained. Each row: the entries of one statement, or of one `adopt()`.
   await db.schema.createTable('chain_pending', (table) => {
     table.uuid('id').primary()
     // All zeros for entries about the whole database.

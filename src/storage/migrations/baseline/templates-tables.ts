@@ -71,8 +71,7 @@ export async function createTemplates(db: Knex): Promise<void> {
     table.specificType('data', bytes).notNullable()
     table.bigInteger('created_at').notNullable()
   })
-  // The files that are derived from an image, for example for Apple's packages, at its upload or when a size is first
-  // used.
+  // Files derived from an image (for example for Apple's packages), at its upload or when a size is first used.
   await db.schema.createTable('image_files', (table) => {
     table.uuid('image_id').notNullable().references('images.id').onDelete('CASCADE')
     table.uuid('workspace_id').notNullable().references('workspaces.id')

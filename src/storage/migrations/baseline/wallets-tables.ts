@@ -41,7 +41,7 @@ async function createApple(db: Knex): Promise<void> {
     table.text('device_id').notNullable()
     table.text('push_token').notNullable().index()
     table.bigInteger('registered_at').notNullable()
-    // The position in the order of announced changes; 0 until the first push.
+    // The update tag of the last change to push; 0 until the first one.
     table.bigInteger('update_tag').notNullable().defaultTo(0)
     table.bigInteger('pushed_at')
     table.integer('pushed_version').notNullable()
@@ -60,7 +60,7 @@ async function createApple(db: Knex): Promise<void> {
     table.uuid('workspace_id').notNullable()
     table.integer('version').notNullable()
     table.bigInteger('pushed_at').notNullable()
-    // Null if phones are not pushed again for this version.
+    // Null if this version is not pushed again.
     table.bigInteger('due_at')
   })
   await db.raw('create index nudges_due on nudges (workspace_id, due_at) where due_at is not null')
@@ -84,7 +84,7 @@ async function createApple(db: Knex): Promise<void> {
     table.text('url').notNullable()
     table.integer('passes_per_second').notNullable()
     table.bigInteger('started_at').notNullable()
-    // The time at which passes were last pushed. The pace is computed from it.
+    // The time of the last push of passes, from which the pace is computed.
     table.bigInteger('taken_at').notNullable()
     // The last pass of the current round; null at its beginning.
     table.uuid('position')
@@ -112,7 +112,7 @@ async function createGoogle(db: Knex): Promise<void> {
     table.uuid('template_version_id')
     table.integer('sent_version').notNullable()
     table.bigInteger('sent_at').notNullable()
-    // Null if the content at Google is unknown; a mark while a send is in progress.
+    // Null if the content at Google is unknown; while a send runs, an ID of the send.
     table.text('sent_digest')
     table.bigInteger('installed_at')
     table.integer('holders').notNullable().defaultTo(0)

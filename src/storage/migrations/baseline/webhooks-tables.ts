@@ -25,8 +25,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
     table.integer('generation').notNullable()
     // The time of the first failure since the last success.
     table.bigInteger('failing_since')
-    // A number that is raised when a pending delivery is erased, so that a sender discards the deliveries that it has
-    // already read.
+    // Raised when a pending delivery is erased, so that a sender discards the deliveries that it has already read.
     table.integer('erasures').notNullable().defaultTo(0)
     table.bigInteger('created_at').notNullable()
     table.bigInteger('updated_at').notNullable()
@@ -171,8 +170,8 @@ export async function createJobs(db: Knex): Promise<void> {
     table.bigInteger('created_at').notNullable()
   })
   // `created_at > 0` is true for every job, and keeps other queries from using these indexes: a planner uses a partial
-  // index only for a query that contains its condition. With statistics from a time with few jobs, it would choose the
-  // wrong index.
+  // index only for a query that contains its condition. With statistics from a time with few jobs, the planner would
+  // choose the wrong index.
   const waits = 'claim_token is null and failed_at is null'
   await db.raw(`create index jobs_due on jobs (queue, priority, run_at) where ${waits} and created_at > 0`)
   await db.raw(`create index jobs_turns on jobs (queue, priority, workspace_id, run_at) where ${waits} and lapses = 0`)
@@ -194,8 +193,7 @@ export async function createJobs(db: Knex): Promise<void> {
   // One row per API server, written only by that server.
   await db.schema.createTable('instances', (table) => {
     table.uuid('id').primary()
-    // A number that is raised with every write, so that other servers detect by their own clocks that the server is
-    // alive.
+    // Raised with every write, so that other servers, with only their own clocks, detect that the server is alive.
     table.bigInteger('heartbeat').notNullable()
     // The number of accepted requests by rate-limit key, as JSON.
     table.text('usage').notNullable()

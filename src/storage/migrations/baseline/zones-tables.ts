@@ -17,12 +17,12 @@ export async function createZones(db: Knex): Promise<void> {
     // The number of resets.
     table.integer('segment').notNullable()
     table.bigInteger('reset_at')
-    // A number that is raised by each change of settings, reset, and deletion, so that a scan detects that its facts
-    // about the zone are outdated.
+    // Raised by each change of settings, reset, and deletion, so that a scan can detect that it has outdated facts
+    // about the zone.
     table.integer('version').notNullable()
     table.bigInteger('created_at').notNullable()
     table.bigInteger('updated_at').notNullable()
-    // Set instead of a deletion, because scans, and offline reports that arrive later, refer to the zone.
+    // Set instead of deleting the row, because scans and later offline reports refer to the zone.
     table.bigInteger('deleted_at')
     table.index(['workspace_id', 'id'])
     table.index(['workspace_id', 'project_id', 'id'])

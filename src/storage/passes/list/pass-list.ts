@@ -35,7 +35,7 @@ export async function listPasses(
 
 /**
  * Returns a function that selects all passes of an owner that match a filter at the time `at`. Uses the indexes of the
- * list, so that a rare value is found at once. To process the passes in chunks, use `matchingInRange`.
+ * list, so that a rare value is found fast. To process the passes in chunks, use `matchingInRange`.
  */
 export async function selectMatching(
   db: Knex,
@@ -153,7 +153,7 @@ function passesOfStatuses(db: Knex, workspaceId: string, { status = [], sortBy }
   return db.from(db.unionAll(stored.map((one) => ofWorkspace().where('passes.status', one))).as('passes'))
 }
 
-/** Returns the statuses in the database that passes with a status of the API can have. */
+/** Returns the stored statuses of passes that have a given status in the API. */
 function storedStatuses(status: PassStatus, { isSwept }: Facts): PassStatus[] {
   if (UNISSUED.includes(status)) return UNISSUED
   return status === 'EXPIRED' && !isSwept ? ['EXPIRED', 'ISSUED'] : [status]
@@ -161,8 +161,8 @@ function storedStatuses(status: PassStatus, { isSwept }: Facts): PassStatus[] {
 
 /**
  * Returns the passes of a workspace that have all of the variables. The query iterates over the passes with the first
- * variable. An index has them in the order of their IDs for each value, so that neither a rare nor a common value reads
- * more than a page.
+ * variable. For each value, an index has them in the order of their IDs, so that neither a rare nor a common value
+ * reads more than a page.
  */
 function passesWithVariables(db: Knex, workspaceId: string, pairs: Variable[]) {
   const [[name, values], ...others] = [...valuesByName(pairs)] as [[string, string[]], ...[string, string[]][]]
