@@ -29,7 +29,7 @@ interface KnownInstance {
 /**
  * Shares rate limits among the servers on a database. Each server writes the number of requests that it admitted to its
  * own row, and reads the rows of the others. No request waits for an exchange, and a single server writes its row only
- * once. A server counts as alive while its row changes, by the local clock, so the clocks of servers can differ.
+ * once. A server counts as alive while its row changes. Each server uses its own clock for this, so clocks can differ.
  */
 export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, buckets: Buckets): Instances {
   const id = randomUUID()

@@ -4,7 +4,7 @@ import type { Route } from '../../core/route.ts'
 
 /** The pages of other origins that can call the API, with a token but without cookies. */
 export interface Cors {
-  /** Decides on the headers of the response, which `corsHeaders` returns. */
+  /** Determines the response headers that `corsHeaders` returns. */
   onRequest(event: H3Event): void
   /** Returns the response to a preflight from an allowed origin, or `undefined` for any other request. */
   respondToPreflight(event: H3Event): HTTPResponse | undefined

@@ -51,9 +51,7 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
   })
 }
 
-/**
- * Replays the scan with the externalRef, even if the scan's zone was deleted. Throws `error` if no scan has it.
- */
+/** Replays the scan with the externalRef, even if the scan's zone was deleted. Throws `error` if no scan has it. */
 async function replayOrThrow(error: ApiError, body: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   const scan = body.externalRef === undefined ? undefined : await findByRef(body, context)
   if (!scan) throw error

@@ -31,7 +31,7 @@ import type { Links } from '../../link-signing.ts'
 import { pageLanguage } from '../../pages/words.ts'
 import { languageOf } from './message-languages.ts'
 
-/** Returns a scan as lists, single reads, and pass.scanned contain it. The same scan always yields the same bytes. */
+/** Returns a scan as in lists, single reads, and the event pass.scanned. The same scan always yields the same bytes. */
 export function toScanItem(scan: StoredScan): ScanItem {
   return {
     id: scan.id,

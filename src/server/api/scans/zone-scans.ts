@@ -103,7 +103,7 @@ export function movementOfPass(
 export function createPlaces() {
   const taken = new Map<string, number>()
   return {
-    /** Returns the facts that decide about a movement; undefined for an attempt without a zone or a pass. */
+    /** Returns the facts for the decision about a movement; undefined for an attempt without a zone or a pass. */
     factsOf(found: ZoneAttempt | undefined): PresenceFacts | undefined {
       if (!found?.around) return undefined
       const { zone, direction, around } = found

@@ -29,7 +29,7 @@ export interface CardOptions {
   marksSurplus?: boolean
 }
 
-/** Draws the front of a card of appleCard as an iPhone does. Needs the style of cardStyle. */
+/** Draws the front of a card from `appleCard` as an iPhone does. Needs the style from `cardStyle`. */
 export function cardHtml(card: Card, options: CardOptions): string {
   const [header, primary, ...rows] = layOutFront(card) as [FrontRow, FrontRow, ...FrontRow[]]
   return `<div class="sheet"><article class="card ${card.passType}" ${languageAttributes(card.language, nameOf(card))} aria-label="${escapeHtml(card.description)}">

@@ -61,7 +61,7 @@ interface DrawnSymbol {
   svg?: string
 }
 
-/** The source of the worker thread. It responds without a symbol to a message that the library rejects. */
+/** The source of the worker thread. If the library rejects a message, the response contains no symbol. */
 const WORKER_SOURCE = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { toSVG } = require(workerData)
