@@ -110,13 +110,12 @@ export const broadcasts = {
     scope: 'pass-notifications:write',
     summary: 'Send a notification to the issued passes of a project, now or later',
     description:
-      'Every pass that is ISSUED at the time of dispatch, and matches the filter if one is given, gets a ' +
-      'notification. If a pass already had 3 google notifications within 24 hours, its notification to google is ' +
-      'FAILED. With dryRun, nothing is stored, and ' +
-      'the response has the number of recipients. googleVia class is rejected if passes of other projects share ' +
-      'their Google classes. If the body has a text for each language, it must contain the default language of every ' +
-      'version of the passes. If the idempotencyKey is already used, the response is 200 with the existing ' +
-      'broadcast.',
+      'Every pass that is ISSUED and matches the filter (if set) at the time of dispatch gets a notification. If a ' +
+      'pass already had 3 google notifications within 24 hours, its notification to google is FAILED. With dryRun, ' +
+      'nothing is stored, and the response has the number of recipients. googleVia class is rejected if passes of ' +
+      'other projects have the same Google classes. If the body has a text for each language, it must contain the ' +
+      'default language of every version of the passes. If the idempotencyKey is already used, the response is 200 ' +
+      'with the existing broadcast.',
     query: z.strictObject({ dryRun: dryRunParam }),
     body: BroadcastCreate,
     responses: { 200: z.union([Broadcast, BroadcastForecast]), 201: Broadcast },

@@ -119,11 +119,11 @@ export const events = {
     description:
       'Streams all events of the workspace as server-sent events, regardless of webhooks. `id:` is the ID of an ' +
       'event, and `data:` is its envelope. Each event is sent once, in the same order to all clients. The first ' +
-      'message has an ID without data, from which the client can resume. To resume after an event, send its ID as ' +
+      'message has an ID, from which the client can resume, and no data. To resume after an event, send its ID as ' +
       '`Last-Event-ID`; the nil UUID starts with the oldest stored event. If events after the ID are no longer ' +
-      'stored, the response is 409, and details.oldest is the ID of the oldest stored event, or null. The server sends ' +
-      'a comment every 15 seconds. The stream ends if the token becomes invalid, if the client stops reading, or if the server stops. After that, ' +
-      'reconnect with the last ID. A workspace can have 10 streams per server.',
+      'stored, the response is 409, and details.oldest is the ID of the oldest stored event, or null. The server ' +
+      'sends a comment every 15 seconds. The stream ends if the token becomes invalid, if the client stops reading, ' +
+      'or if the server stops. After that, reconnect with the last ID. A workspace can have 10 streams per server.',
     eventStream: true,
     query: z.strictObject({
       type: anyOf(SubscribableEvent)

@@ -37,7 +37,7 @@ export const Door = z.strictObject({
   ),
   revokedAt: UtcTimestamp.nullable(),
   zoneId: Uuid.optional().describe(
-    'The zone in which the door scans. Set if the door has a zone. An exit keeps the ID of a deleted zone.',
+    'The zone where the door scans. Set if the door has a zone. A door at an exit keeps the ID of a deleted zone.',
   ),
   direction: Direction.optional().describe('The direction of the scans. Set if the door has a zone.'),
 })

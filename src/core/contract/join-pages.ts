@@ -64,7 +64,7 @@ const settings = {
         'and the server sends the link to the address instead of showing it. Requires serve --smtp-url.',
     ),
   open: z.boolean().describe('Whether the page accepts visitors.'),
-  limit: z.int().min(1).max(10_000_000).describe('The number of passes that the page can create.'),
+  limit: z.int().min(1).max(10_000_000).describe('The maximum number of passes that the page creates.'),
   source: z.boolean().describe('Whether passes store the source of the visit, which is ?source= in the address.'),
 }
 
@@ -108,10 +108,11 @@ export const joinPages = {
     scope: 'templates:write',
     summary: 'Create or replace the join page of a template',
     description:
-      'The page is public at `{publicUrl}/join/<slug>`, works without scripts, and is in the language of the visitor. A ' +
-      'submission creates a pass of the published version, whose externalPassId is `join:<slug>:` and a random text. ' +
-      'The response is 409 if another template uses the slug, if no version is published, or if identity is set and the ' +
-      'server cannot send email. If the page is replaced, passes of the previous page still count toward the limit.',
+      'The page is public at `{publicUrl}/join/<slug>`, works without scripts, and is in the language of the ' +
+      'visitor. A submission creates a pass of the published version. The externalPassId of the pass is ' +
+      '`join:<slug>:` and a random text. The response is 409 if another template uses the slug, if no version is ' +
+      'published, or if identity is set and the server cannot send email. If the page is replaced, passes of the ' +
+      'previous page still count toward the limit.',
     idempotent: true,
     body: JoinPageWrite,
     responses: { 200: JoinPage },

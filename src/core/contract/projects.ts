@@ -144,17 +144,20 @@ export const projects = {
     summary: 'Count the activity of a project over time',
     description:
       'Returns an item for each hour, day, week (from Monday), or month in the zone, from `from` (inclusive) to ' +
-      `\`to\` (exclusive), also if all counts are 0. The response has at most ${MAX_BUCKETS} items. The server ` +
-      'stores counts per hour in UTC, and an hour counts in the item that contains the start of the hour. The ' +
-      'hours that contain `from` and `to` count completely. In zones whose offset is not a whole number of hours, ' +
-      'days are shifted by the fraction of an hour.',
+      `\`to\` (exclusive), even if all counts are 0. The response has at most ${MAX_BUCKETS} items. The server ` +
+      'stores counts per hour in UTC, and an hour counts in the item that contains the start of the hour. The hours ' +
+      'that contain `from` and `to` count completely. In zones whose offset is not a whole number of hours, days ' +
+      'are shifted by the fraction of an hour.',
     query: z.strictObject({
       from: Timestamp.meta({ description: 'The start of the period (inclusive).', example: '2027-05-20T00:00:00Z' }),
       to: Timestamp.optional().meta({
         description: 'The end of the period (exclusive). Default: now.',
         example: '2027-05-27T00:00:00Z',
       }),
-      by: z.enum(bucketUnits).default('day').meta({ description: 'The length of each item.', example: 'hour' }),
+      by: z
+        .enum(bucketUnits)
+        .default('day')
+        .meta({ description: 'The length of the period of each item.', example: 'hour' }),
       zone: Timezone.default('UTC').meta({
         description: 'The IANA time zone in which days, weeks, and months start.',
         example: 'Europe/Lisbon',

@@ -48,7 +48,7 @@ export const SnapshotItem = z.strictObject({
           .strictObject({ scannedAt: UtcTimestamp, scanContextKey: z.string().nullable() })
           .nullable()
           .describe(
-            'The use that the last entry debited or continued. POST /v1/scans describes the re-entries that debit no ' +
+            'The use that the last entry debited or continued. POST /v1/scans describes which re-entries debit no ' +
               'other use.',
           ),
       }),
@@ -129,7 +129,7 @@ export const OfflineScan = z
       context.addIssue({
         code: 'custom',
         path: ['reason'],
-        message: 'Must be valid if and only if the result is accepted',
+        message: 'Must be "valid" if and only if result is "accepted"',
       })
     }
   })
@@ -189,7 +189,7 @@ export const scanner = {
     description:
       'The server stores the decision of the device for each scan. If the server would have decided differently, ' +
       'metadata.conflict of the scan has the reason of the server. If a zone never existed, or belongs to another ' +
-      'project than its scan, the response is 404, and nothing is recorded.',
+      'project than the scan, the response is 404, and nothing is recorded.',
     idempotent: true,
     maxBodyBytes: LARGE_BODY_BYTES,
     body: z.strictObject({ snapshotId: Uuid.optional(), scans: z.array(OfflineScan).min(1).max(100) }),

@@ -215,8 +215,8 @@ export const scans = {
       `groupBy=project returns the figures of each project, and groupBy=gate the figures of at most ${MAX_GATES} ` +
       'gates. With `by`, the response has the attempts of each hour, day, week (from Monday), or month in the zone ' +
       '(default UTC), from `from` (inclusive) to `to` (exclusive, default now). The response has at most ' +
-      `${MAX_BUCKETS} items, including items without attempts. With \`gate\`, it only counts attempts at the given ` +
-      'gates.',
+      `${MAX_BUCKETS} items, including items without attempts. With \`gate\`, only attempts at the given gates ` +
+      'count.',
     query: ScanStatsQuery,
     responses: { 200: z.union([ScanStats, ScanStatsByProject, ScanStatsByGate, ScanStatsByTime]) },
   }),

@@ -187,8 +187,8 @@ export const wallets = {
     scope: 'passes:write',
     summary: 'Resend pushes to phones that have not fetched an update',
     description:
-      'Sends a push to Apple devices that lack the newest version, if their last push is at least silentFor ' +
-      `seconds ago. This endpoint pushes no device twice within ${NUDGE_SPACING_SECONDS / 60} minutes.`,
+      'Sends a push to Apple devices that lack the newest version, if their last push is at least silentFor seconds ' +
+      `ago. This endpoint sends no device two pushes within ${NUDGE_SPACING_SECONDS / 60} minutes.`,
     body: z.strictObject({
       projectId: Uuid.optional(),
       silentFor: z

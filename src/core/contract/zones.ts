@@ -119,8 +119,8 @@ export const zones = {
     forDoorLeads: true,
     summary: 'Delete a zone',
     description:
-      'Recorded scans keep their zoneId. Entrances of the zone continue to scan without a zone. Exits of the zone scan ' +
-      'nothing until they have another zone or none, because an exit without a zone would admit people.',
+      'Recorded scans keep their zoneId. Doors at entrances continue to scan, without a zone. Doors at exits stop ' +
+      'scanning until their zone is changed or removed, because an exit without a zone would admit people.',
     responses: { 204: null },
     errors: ['NOT_FOUND'],
   }),

@@ -111,8 +111,8 @@ scopes. Each endpoint lists the scope that it requires. A resource of another wo
 - IDs are UUIDs. Times are ISO 8601. Responses show them in UTC.
 - Every response has an \`X-Correlation-Id\`: the ID of the request, or a new ID. Jobs, deliveries, and log lines that
   the request causes have the same ID.
-- A response with a single pass has the revision of the pass as \`ETag\`. If you send this value as \`If-Match\`, an update is
-  rejected if the pass has changed since.
+- A response with a single pass has the revision of the pass as \`ETag\`. An update with this value in
+  \`If-Match\` is rejected if the pass has changed since.
 - Each token can send 100 requests per second, in bursts of 200, unless the operator set other limits. A 429 or 503 has the
   number of seconds to wait in \`Retry-After\`.
 - A workspace has limits, which \`GET /v1/workspace\` shows. A request that would exceed a limit is rejected with 409

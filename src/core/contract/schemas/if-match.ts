@@ -16,6 +16,7 @@ export const IfMatch = z
   )
   .meta({
     description:
-      'The revision that the pass must have, which is the ETag of a response with the pass. A list matches any of its revisions, and * matches every revision.',
+      'The revision that the pass must have: the ETag of a response with the pass. A list matches any of its ' +
+      'revisions, and * matches every revision.',
     example: '"7"',
   })

@@ -69,7 +69,7 @@ export function listQuery<const S extends readonly [string, ...string[]], F exte
     sortDir: z
       .enum(sortDirections)
       .default('desc')
-      .meta({ description: 'The sort direction. Null is the greatest value.', example: 'asc' }),
+      .meta({ description: 'The sort direction. Null counts as the greatest value.', example: 'asc' }),
     ...filters,
   })
 }
