@@ -14,8 +14,8 @@ const methods = ['GET', 'POST', 'PATCH', 'DELETE']
 export default class Api extends ClientCommand {
   static override summary = 'Send a request to any API path, and print the response.'
   static override description =
-    'Prints JSON indented, and a file unchanged, so redirect it with >. Prints an event stream until Ctrl-C. Exits ' +
-    'with 1 for an error response. The server documents all paths at /docs.'
+    'Prints JSON indented, files unchanged (redirect them with >), and event streams until Ctrl-C. Exits with 1 for ' +
+    'an error response. The server documents all paths at /docs.'
   static override examples = [
     '<%= config.bin %> api GET /v1/workspace',
     {

@@ -15,10 +15,10 @@ export default class Apply extends ClientCommand {
   static override description =
     'Reads projects/*.json, templates/*.json, webhooks/*.json, and limits.json in a folder, shows the changes, and ' +
     'asks for confirmation. Projects are matched by name, templates by key, and webhooks by url; "project" in a ' +
-    'template file is the name of its project. Omitted keys keep their values, and a kind without a folder is ' +
-    'ignored. Templates become drafts unless --publish is set. Nothing is deleted without --prune. After a failure, ' +
-    'run the command again to continue. Limits are only compared, because an operator must set them. Exits with 3 if ' +
-    '--plan finds differences, or if an operator must act.'
+    'template file names the project of the template. Omitted keys keep their values, and a kind without a folder ' +
+    'is ignored. Templates become drafts unless --publish is set. Nothing is deleted without --prune. After a ' +
+    'failure, run the command again to continue. Limits are only compared, because an operator must set them. Exits ' +
+    'with 3 if --plan finds differences, or if an operator must act.'
   static override examples = [
     {
       description: 'Show the changes, and apply them after a confirmation',
@@ -45,8 +45,8 @@ export default class Apply extends ClientCommand {
     }),
     secrets: Flags.string({
       summary:
-        'File for the signing secrets of new webhooks, which only its owner can read (default: webhook-secrets.json in ' +
-        'the folder).',
+        'File, readable only by its owner, for the signing secrets of new webhooks (default: webhook-secrets.json ' +
+        'in the folder).',
       parse: parsePath,
     }),
   }

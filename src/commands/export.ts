@@ -14,10 +14,11 @@ import { draftOf, exists, writePrivateWhole } from '../files/private-file.ts'
 export default class Export extends BaseCommand {
   static override summary = 'Export passes to a file for another server.'
   static override description =
-    'Works on the database. First start the server with --freeze: the next server would not know phones that add a ' +
-    'pass during the export. The file contains the tokens of phones and valid codes, so only its owner can read it. ' +
-    'The file gets its final name when it is complete. Import it with passes import. The ledger of scans is not ' +
-    'exported, and balances only with --balances. See docs/guides/hand-over.md.'
+    'Accesses the database directly, not through a server. First start the server with --freeze; otherwise, the ' +
+    'next server would not know phones that add a pass during the export. The file contains valid codes and the ' +
+    'tokens of phones, so only its owner can read it. The file gets its final name when it is complete. Import the ' +
+    'file with "passes import". The ledger of scans is not exported, and balances only with --balances. See ' +
+    'docs/guides/hand-over.md.'
   static override examples = [
     '<%= config.bin %> export --handover members.csv',
     {
@@ -28,12 +29,14 @@ export default class Export extends BaseCommand {
   static override flags = {
     ...databaseFlags,
     handover: Flags.string({ summary: 'File to write.', required: true }),
-    balances: Flags.string({ summary: 'Second file to write, with the balances as input of passes balances import.' }),
+    balances: Flags.string({
+      summary: 'Second file to write, with the balances as input of "passes balances import".',
+    }),
     workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
     project: Flags.string({ summary: 'Only passes of this project (name or ID).' }),
     template: Flags.string({ summary: 'Only passes of this template (key, name, or ID).' }),
     identity: Flags.string({
-      summary: 'Only passes of this identity (name); "server" means the identity from the flags of passes serve.',
+      summary: 'Only passes of this identity (name); "server" means the identity from the flags of "passes serve".',
     }),
     force: Flags.boolean({ summary: 'Replace an existing file.' }),
     platforms: serveFlags.platforms,
@@ -118,11 +121,13 @@ export default class Export extends BaseCommand {
       this.note(`Omitted phones: ${count(devicesLeftOut)}. An import accepts 100 per pass, and no IDs with spaces.`)
     if (valuesLeftOut > 0) {
       this.note(
-        `Omitted values of variables: ${count(valuesLeftOut)}. They are empty, or their name is a column of the file.`,
+        `Omitted values of variables: ${count(valuesLeftOut)}. A value is omitted if it is empty, or if the name of ` +
+          'its variable is a column of the file.',
       )
     }
     this.note(
-      'The file contains secrets: delete it after the import. Scans stay here, so the next server does not know used passes.',
+      'The file contains secrets: delete it after the import. Scans stay here, so the next server does not know ' +
+        'which passes were used.',
     )
     return { file, ...counts, identities: of }
   }

@@ -8,14 +8,16 @@ import { count } from '../cli/command/output.ts'
 export default class Import extends BulkCommand {
   static override summary = 'Import the passes of another provider from a CSV file.'
   static override description =
-    'Phones keep their passes. Optional columns: serialNumber, authenticationToken, and passTypeIdentifier (Apple), ' +
-    'googleObjectId (with its issuer), scanPayload (the content of the barcode), status (ISSUED or VOID), devices ' +
-    '(deviceLibraryIdentifier:pushToken, separated by spaces), groupKey, and template (key or ID, which takes ' +
-    'precedence over --template). externalPassId and label are required; every other column is a variable. Column ' +
-    'names match in any case, with spaces or underscores. To create such a file from .pkpass files, run passes packages.\n\n' +
-    'Each row counts as created, present (the same row was imported before), differs (the pass was imported with other ' +
-    'content), or failed. Before the first change, a plan shows the number and the first rows of each outcome, and a ' +
-    'terminal asks for confirmation. No event is emitted, and phones are notified with the next update.\n\n' +
+    'Phones keep their passes. The columns externalPassId and label are required. Optional columns: for Apple, ' +
+    'serialNumber, authenticationToken, passTypeIdentifier, and devices (deviceLibraryIdentifier:pushToken, ' +
+    'separated by spaces); for Google, googleObjectId (ISSUER.NAME); for both, scanPayload (the content of the ' +
+    'barcode), status (ISSUED or VOID), groupKey, and template (key or ID; overrides --template). Every other ' +
+    'column is a variable. Column names match in any case, with spaces or underscores. To create such a file from ' +
+    '.pkpass files, run "passes packages".\n\n' +
+    'Each row counts as created, present (the same row was imported before), differs (the pass was imported with ' +
+    'other content), or failed. Before the first change, a plan shows the number and the first rows of each ' +
+    'outcome; in a terminal, you must confirm it. No event is emitted, and phones are notified with the next ' +
+    'update.\n\n' +
     'A journal next to the file (FILE.csv.journal) records the progress, and prevents concurrent runs. Stop with ' +
     'Ctrl-C; run the same command again to resume. Exits with 0 if every row has its pass, and with 1 if a row ' +
     'failed or differs.'
@@ -35,10 +37,10 @@ export default class Import extends BulkCommand {
   ]
   static override args = bulkArgs
   static override flags = {
-    template: named('template', Flags.string({ summary: 'Key, name, or ID of the template of rows that name none.' })),
+    template: named('template', Flags.string({ summary: 'Template (key, name, or ID) for rows without a template.' })),
     identity: named(
       'identity',
-      Flags.string({ summary: 'Apple or Google identity of the passes (default: that of new passes).' }),
+      Flags.string({ summary: 'Apple or Google identity of the passes (default: as for a new pass).' }),
     ),
     ...bulkFlags,
     'label-column': Flags.string({

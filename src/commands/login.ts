@@ -10,8 +10,9 @@ import { overridingVariables, resolveConnection, type Setting } from '../cli/set
 export default class Login extends ClientCommand {
   static override summary = 'Check a token with its server, and store both as a profile.'
   static override description =
-    'Asks for the token; in scripts, use --token-stdin. Only the current user can read the file of profiles. With --sso, ' +
-    'prints an address to open in a browser. Sign in there with your account. The stored token has your roles. It expires after an hour without commands, and after 12 hours at the latest.'
+    'Asks for the token; in scripts, use --token-stdin. Only the current user can read the file of profiles. With ' +
+    '--sso, prints an address to open in a browser. Sign in there with your account. A token from --sso has your ' +
+    'roles, and expires after an hour without commands, or after 12 hours at the latest.'
   static override examples = [
     '<%= config.bin %> login --url https://passes.example',
     {
@@ -23,7 +24,7 @@ export default class Login extends ClientCommand {
   static override flags = {
     'token-stdin': Flags.boolean({ summary: 'Read the token from stdin.' }),
     sso: Flags.boolean({
-      summary: 'Sign in with a browser, at the provider of the server.',
+      summary: 'Sign in with a browser, at the identity provider of the server.',
       exclusive: ['token', 'token-stdin'],
     }),
     workspace: Flags.string({

@@ -12,12 +12,12 @@ import { databaseFlags, serveFlags } from '../cli/settings/server-flags.ts'
 export default class MoveOut extends BaseCommand {
   static override summary = 'Move phones with Apple passes to another address.'
   static override description =
-    'Works on the database. From the start of the move, packages contain the new address as their webServiceURL, and ' +
-    'the servers push each phone once, at a limited pace, so that it fetches a package. The servers continue even after ' +
-    'this command ends. The new address must serve the PassKit web service with the same serial numbers and tokens: ' +
-    'another server that imported the passes (passes export --handover), or this server under a new address. Keep this ' +
-    'server running under the old address until the phones have moved. Passes at Google contain no address and do not ' +
-    'change. See docs/guides/hand-over.md.'
+    'Accesses the database directly, not through a server. From the start of the move, packages contain the new ' +
+    'address as their webServiceURL, and the servers push to each phone once, at a limited pace, so that the phone ' +
+    'fetches a package. The servers continue even after this command ends. The new address must lead to this ' +
+    'server, or to a server that imported the passes ("passes export --handover"), because phones keep their serial ' +
+    'numbers and tokens. Keep this server running under the old address until the phones have moved. Passes at ' +
+    'Google contain no address and do not change. See docs/guides/hand-over.md.'
   static override examples = [
     '<%= config.bin %> move-out --to https://passes.example.com/apple',
     { description: 'Show the progress', command: '<%= config.bin %> move-out --status --json' },
@@ -31,7 +31,7 @@ export default class MoveOut extends BaseCommand {
     workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
     to: Flags.string({ summary: 'New webServiceURL of the packages: an https address without /v1.' }),
     pace: Flags.integer({
-      summary: 'Number of passes per second whose phones are pushed (default: 50, or the pace of the running move).',
+      summary: 'Passes per second whose phones get a push (default: 50, or the pace of the running move).',
       min: 1,
       max: 1_000,
     }),
@@ -72,9 +72,9 @@ export default class MoveOut extends BaseCommand {
       return { cancelled: true, ...shown(move) }
     }
     if (flags.status) return this.report(await read())
-    if (to === undefined) throw new UsageError('Give the address with --to, or --status, or --cancel.')
+    if (to === undefined) throw new UsageError('Give --to ADDRESS, --status, or --cancel.')
     const target = parseMoveTarget(to)
-    if ('problem' in target) throw new UsageError(`--to ${target.problem}, but is ${to}`)
+    if ('problem' in target) throw new UsageError(`--to ${to} ${target.problem}`)
     const { url } = target
     const passTypeIdentifier = flags['apple-pass-type']
     await withStore(database, async (store) => {
@@ -114,7 +114,7 @@ export default class MoveOut extends BaseCommand {
         await sleep(restMs, undefined, { signal: stop.signal }).catch(() => undefined)
         if (stop.signal.aborted) {
           const hint =
-            'to see the progress, run passes move-out --status; to stop the move, run passes move-out --cancel.'
+            'to see the progress, run "passes move-out --status"; to stop the move, run "passes move-out --cancel".'
           throw new InterruptedError('The servers continue without this command.', { hint })
         }
       }

@@ -68,7 +68,7 @@ export function formerly(name: string) {
 export function outFlag(what: string, options: Partial<ReturnType<typeof formerly>> & { dependsOn?: string[] } = {}) {
   return Flags.string({
     ...options,
-    summary: `${what} (default: stdout, or - for stdout).`,
+    summary: `${what}; - for stdout (the default).`,
     parse: async (path) => (path === '-' ? undefined : path) as string,
   })
 }
@@ -107,7 +107,7 @@ export const PAST = '2027-05-31T00:00:00Z, or 12h for twelve hours ago'
 
 export const projectFilter = named(
   'project',
-  filterFlag('Only rows of this project; none means rows without a project.'),
+  filterFlag('Only rows of this project; "none" means rows without a project.'),
   { mayBeNone: true },
 )
 

@@ -33,7 +33,7 @@ export function parseEnd(text: string, now: Date): Date | null {
 }
 
 export const lifetimeFlag = Flags.string({
-  summary: 'Lifetime of the token: 3s, 15m, 12h, 30d, or never (default: a year).',
+  summary: 'Lifetime, such as 3s, 15m, 12h, or 30d; or never (default: a year).',
 })
 
 /** Returns `null` for never, and `undefined` if the flag was omitted. @throws UsageError */

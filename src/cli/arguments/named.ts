@@ -58,7 +58,7 @@ export async function askForNames(
     if (listed.length === 0) {
       throw new CliError(`No ${kind} exists yet`, {
         code: 'NOT_FOUND',
-        hint: `create one: passes ${kind} create.`,
+        hint: `create one with "passes ${kind} create".`,
       })
     }
     const choices = listed.map(({ id, key, names }) => {
@@ -193,8 +193,8 @@ export function findCandidate(listed: readonly Candidate[], kind: NamedKind, tex
       // Only the operator can list identities, because the list includes identities of other workspaces.
       hint:
         kind === 'identity'
-          ? 'to list the identities of this workspace, run passes api GET /v1/identities; to add one, run passes identity use on the server.'
-          : `to list every ${kind}, run passes ${kind} list.`,
+          ? 'to list the identities of this workspace, run "passes api GET /v1/identities"; to add one, run "passes identity use" on the server.'
+          : `to list every ${kind}, run "passes ${kind} list".`,
     })
   }
   if (found.length === 1) return found[0]!.id

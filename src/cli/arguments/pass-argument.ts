@@ -36,7 +36,7 @@ export async function getPass(client: Client, { id, external }: PassReference): 
   throw new CliError(`No pass has the external ID ${id}`, {
     code: 'PASS_NOT_FOUND',
     details: { externalPassId: id },
-    hint: 'to find passes by a part of their ID or label, run passes pass list --search TEXT.',
+    hint: 'to find passes by a part of their ID or label, run "passes pass list --search TEXT".',
   })
 }
 

@@ -18,7 +18,7 @@ export const batchFlags = {
   yes: skipFlag,
   'dry-run': Flags.boolean({ summary: 'Show the outcome of each row, and change nothing.', default: false }),
   concurrency: Flags.integer({
-    summary: 'Number of concurrent requests of up to 100 rows, 1-16.',
+    summary: 'Concurrent requests (1-16), each with up to 100 rows.',
     default: 4,
     min: 1,
     max: 16,

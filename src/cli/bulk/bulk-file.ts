@@ -268,7 +268,7 @@ export function showFirst({ counts, first, failures }: BulkSummary, outcomes: re
         `${title.trim()}:`,
         ...rows.map((row) => `  ${lineOf(row)}`),
         ...(more > 0
-          ? [`  and ${count(more)} more${isFailing && !failures ? ' (--failures FILE writes them all)' : ''}`]
+          ? [`  and ${count(more)} more${isFailing && !failures ? ' (--failures FILE writes all of them)' : ''}`]
           : []),
       ].join('\n')
     })
@@ -278,8 +278,8 @@ export function showFirst({ counts, first, failures }: BulkSummary, outcomes: re
 export function showErrors({ errors, failing, failures }: BulkSummary): string {
   const lines = errors.map(lineOf)
   if (failing > errors.length) {
-    const where = failures ? `${failures} has them all` : '--failures FILE writes them all'
-    lines.push(`${count(failing)} rows failed in all; ${where}`)
+    const where = failures ? `${failures} contains all of them` : '--failures FILE writes all of them'
+    lines.push(`${count(failing)} rows failed; ${where}`)
   }
   return lines.join('\n')
 }

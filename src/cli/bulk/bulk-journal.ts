@@ -171,7 +171,7 @@ function readRun<Entry>(path: string, entry: z.ZodType<Entry>) {
     new CliError(`${path} ${what}`, { code: 'JOURNAL_MISMATCH', details: { journal: path }, hint })
   if (isJsonObject(first.value) && 'format' in first.value && first.value.format !== FORMAT) {
     if (rest.length === 0) return undefined
-    throw rejection('was written by another version of passes, which stores other data of each row', ANEW)
+    throw rejection('was written by another version of passes, with other data for each row', ANEW)
   }
   const head = JournalHead.safeParse(first.value).data
   if (!head) throw rejection('is not a journal of passes', `move it away, or ${ANEW}`)
@@ -187,7 +187,7 @@ function readRun<Entry>(path: string, entry: z.ZodType<Entry>) {
 }
 
 const ANEW = 'start over with --restart: nothing is done twice.'
-const OTHER_FILE = 'over another version of this file'
+const OTHER_FILE = 'with another version of this file'
 
 function differenceOf(found: JournalHead, wanted: JournalHead): string | undefined {
   if (!isDeepStrictEqual(found.file, wanted.file)) return OTHER_FILE

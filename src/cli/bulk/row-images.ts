@@ -94,7 +94,7 @@ async function findFile(folder: string, name: string): Promise<string> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error
-    throw new RowImageError(`${name} is neither a file next to the list nor the ID of an image`, { cause: error })
+    throw new RowImageError(`${name} is neither a file next to the CSV file nor the ID of an image`, { cause: error })
   }
 }
 

@@ -24,7 +24,8 @@ export abstract class ClientCommand extends BaseCommand {
     token: Flags.string({ summary: 'Access token (PASSES_TOKEN).', helpGroup: 'CONNECTION' }),
     profile: Flags.string({
       summary:
-        'Profile that provides the address and token if flags and variables do not (PASSES_PROFILE; default: the one set with passes profile use).',
+        'Profile that provides the address and token if flags and variables do not (PASSES_PROFILE; default: set by ' +
+        '"passes profile use").',
       helpGroup: 'CONNECTION',
     }),
     timeout: Flags.string({
@@ -67,7 +68,9 @@ export abstract class ClientCommand extends BaseCommand {
     }
     const { url, token, noToken, timeoutSeconds } = this.connection
     if (!token) {
-      throw new UsageError(noToken, { hint: 'give one with --token or PASSES_TOKEN, or store one with passes login.' })
+      throw new UsageError(noToken, {
+        hint: 'give one with --token or PASSES_TOKEN, or store one with "passes login".',
+      })
     }
     const client = createClient({
       attempts: 3,

@@ -121,18 +121,18 @@ function describeRequestError(error: RequestError, { connection, flags = [], arg
 
 function hintFor(error: RequestError): string | undefined {
   if (error.status === 401) {
-    return 'give a valid token with --token, PASSES_TOKEN or passes login; to create one, run passes token create on the server.'
+    return 'give a valid token with --token, PASSES_TOKEN, or "passes login"; to create one, run "passes token create" on the server.'
   }
   if (error.code === 'TENANT_SUSPENDED')
-    return 'ask the operator of the server to resume the workspace: passes workspace resume NAME.'
+    return 'ask the operator of the server to resume the workspace with "passes workspace resume NAME".'
   if (error.code === 'TENANT_EXPIRED')
-    return 'ask the operator of the server to extend the workspace: passes workspace update NAME --expires 2027-12-31.'
+    return 'ask the operator of the server to extend the workspace with "passes workspace update NAME --expires 2027-12-31".'
   if (error.status === 403)
-    return 'to see the scopes of the token, run passes whoami; to create another token, run passes token create.'
+    return 'to see the scopes of the token, run "passes whoami"; to create another token, run "passes token create".'
   if (error.code === 'TEMPLATE_NOT_FOUND') {
-    return 'to list the templates, run passes template list; if the template has no published version, run passes template publish.'
+    return 'to list the templates, run "passes template list"; if the template has no published version, run "passes template publish".'
   }
-  if (error.code === 'PRECONDITION_FAILED') return 'to see the current revision, run passes pass get.'
+  if (error.code === 'PRECONDITION_FAILED') return 'to see the current revision, run "passes pass get".'
   // A passes server never returns this code with a 4xx status, so another program sent the response.
   if (error.status < 500 && error.code === 'INTERNAL_ERROR')
     return 'check that a passes server responds there: --url (PASSES_URL).'
@@ -158,9 +158,9 @@ function connectionHint(error: ConnectionError): string {
   }
   if (error instanceof TimeoutError) {
     const first = error.request.method === 'GET' ? '' : 'check whether the request had an effect, then '
-    return `${first}try again; to wait longer, use --timeout SECONDS (PASSES_TIMEOUT); to check the server, run passes doctor.`
+    return `${first}try again; to wait longer, use --timeout SECONDS (PASSES_TIMEOUT); to check the server, run "passes doctor".`
   }
-  return 'start a server with passes serve, or give the address of a running one with --url or PASSES_URL.'
+  return 'start a server with "passes serve", or give the address of a running one with --url or PASSES_URL.'
 }
 
 function isSystemError(error: unknown): error is Error & { code: string; path?: string } {

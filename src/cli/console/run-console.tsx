@@ -120,7 +120,7 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
   for (const name of SIGNALS) process.on(name, interrupt)
   try {
     await once(ended.signal, 'abort')
-    door.notify('Stopping when the scan in flight is evaluated. Ctrl-C again stops at once.')
+    door.notify('Stopping when the scan in flight is evaluated. Ctrl-C again stops immediately.')
     const unevaluated = await door.stop()
     return { unevaluated, pending: door.state.pending }
   } finally {

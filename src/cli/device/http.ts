@@ -163,7 +163,9 @@ export function directoryOf(link: string): string {
   const url = new URL(link)
   const [, base] = /^(.*)\/l\/[^/]+$/.exec(url.pathname) ?? []
   if (base === undefined) {
-    throw new CliError(`${link} is not a hosted link`, { hint: 'to see the links of a pass, run passes pass get ID.' })
+    throw new CliError(`${link} is not a hosted link`, {
+      hint: 'to see the links of a pass, run "passes pass get ID".',
+    })
   }
   return `${url.origin}${base}/sandbox`
 }

@@ -105,7 +105,7 @@ export function openDevice(folder: string, name: string | undefined): DeviceFile
   const names = namesIn(folder)
   if (names.length === 0) {
     throw new UsageError('No phone was created yet', {
-      hint: 'passes device install LINK --platform apple creates one.',
+      hint: 'to create one, run "passes device install LINK --platform apple".',
     })
   }
   const [only] = names

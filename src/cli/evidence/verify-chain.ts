@@ -25,7 +25,7 @@ const ERASED = { message: 'Erased.' }
 
 export const knownFlags = {
   'public-key': Flags.string({
-    summary: 'File with the signing key as PEM, which GET /v1/workspace returns as ledgerPublicKey.',
+    summary: 'PEM file with the public key of the signatures: ledgerPublicKey in GET /v1/workspace.',
     helpValue: 'FILE',
   }),
   kept: Flags.string({
@@ -72,10 +72,10 @@ export async function verifyFile(path: string, chain: ChainName, { publicKey, ke
     number += 1
     if (!begun) {
       const start = EvidenceStart.safeParse(parseJson(text))
-      if (!start.success) throw new CliError(`${path} is not a file that passes ${chain} prove wrote`)
+      if (!start.success) throw new CliError(`${path} is not a file that "passes ${chain} prove" wrote`)
       if (start.data.head.chain !== chain) {
         throw new CliError(`${path} belongs to the chain ${start.data.head.chain}`, {
-          hint: `verify it with passes ${start.data.head.chain} verify`,
+          hint: `verify it with "passes ${start.data.head.chain} verify"`,
         })
       }
       begun = { start: start.data, key: publicKey ?? start.data.publicKey }
@@ -83,7 +83,7 @@ export async function verifyFile(path: string, chain: ChainName, { publicKey, ke
       continue
     }
     const line = EvidenceLine.safeParse(parseJson(text))
-    if (!line.success) throw new CliError(`Line ${number} of ${path} was not written by passes ${chain} prove`)
+    if (!line.success) throw new CliError(`Line ${number} of ${path} was not written by "passes ${chain} prove"`)
     if ('signed' in line.data) {
       earlier.push(line.data.signed)
       continue
@@ -139,7 +139,7 @@ export function showChains(
     ]
   })
   if (chains.length === 0) lines.push('The chain is empty.')
-  if (waiting > 0) lines.push(`${count(waiting)} entries are not chained yet. A server chains them within seconds.`)
+  if (waiting > 0) lines.push(`${count(waiting)} entries are not chained yet. A running server chains them in seconds.`)
   if (!isKeyKnown && chains.length > 0) {
     lines.push('The signing key is stored with the chain: give your own copy of the key with --public-key FILE.')
   }

@@ -149,13 +149,13 @@ function planImportColumns(
         ? []
         : [
             'None of the columns serialNumber, googleObjectId and scanPayload exists: nothing to import (to ' +
-              'create new passes, run passes issue)',
+              'create new passes, run "passes issue")',
           ]),
       ...(template || found.template >= 0
         ? []
         : ['Column template not found; --template sets one template for all rows']),
     ],
-    hint: 'to see the columns, run passes import --help.',
+    hint: 'to see the columns, run "passes import --help".',
   })
   for (const [role, { name }] of Object.entries<OwnColumn>(own)) {
     if (!name || !declared?.includes(name) || columns[role as Own] < 0) continue

@@ -46,7 +46,7 @@ export function planColumns(
         .filter((variable) => variable.required && !variables.some(({ name }) => name === variable.name))
         .map(({ name, label }) => `Column ${name} (${label}) not found, but the template requires it`),
     message: 'The header of the file does not match the template',
-    hint: 'to see every variable, run passes template schema TEMPLATE.',
+    hint: 'to see every variable, run "passes template schema TEMPLATE".',
   })
 }
 
@@ -68,7 +68,7 @@ export async function readIssuedTemplate(client: Client, id: string): Promise<Is
   const version = versions.find((one) => one.stage === 'published' && one.version === latestPublishedVersion)
   if (!version) {
     const message = `The template ${name} has no published version`
-    throw new CliError(message, { code: 'TEMPLATE_NOT_FOUND', hint: 'publish one: passes template publish.' })
+    throw new CliError(message, { code: 'TEMPLATE_NOT_FOUND', hint: 'publish one with "passes template publish".' })
   }
   const { definition } = await client.templateVersions.get({ params: { id: version.id } })
   return { id, name, definition: asEvaluated(inLanguage(definition)) }

@@ -80,7 +80,7 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
     } catch (error) {
       if (stop.aborted) return
       if (!isTemporary(error)) throw error
-      if (!isAway) note(`${error.message}; waiting for it`)
+      if (!isAway) note(`${error.message}; waiting for the server`)
       isAway = true
     }
   }

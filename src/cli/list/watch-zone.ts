@@ -31,7 +31,7 @@ export async function* watchZone(
       last = zone
     } catch (error) {
       if (!isTemporary(error)) throw error
-      if (!isAway) note(`${error.message}; waiting for it`)
+      if (!isAway) note(`${error.message}; waiting for the server`)
       isAway = true
     }
   }

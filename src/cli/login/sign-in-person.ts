@@ -13,9 +13,9 @@ const WAIT_MS = 10 * 60_000
 /** The time that each request to slow down adds to the polling interval (RFC 8628, section 3.5). */
 const SLOW_DOWN_MS = 5_000
 
-const LATE = 'No one signed in in time'
+const LATE = 'The sign-in timed out'
 
-const RETRY = 'Run passes login --sso again. If the provider shows an error, use a browser of this machine.'
+const RETRY = 'Run "passes login --sso" again. If the provider shows an error, use a browser of this machine.'
 
 const DONE = 'You are signed in. Close this page, and return to the command line.\n'
 
@@ -66,7 +66,7 @@ export async function signInPerson({ url, workspace, onAddress }: SignInOptions)
 async function exchangeCode(desk: string, code: string, verifier: string): Promise<string> {
   const { status, answer } = await post(`${desk}/token`, { code, verifier })
   if (typeof answer.token === 'string') return answer.token
-  throw new CliError(`The sign-in failed (${status})`, { hint: 'Run passes login --sso again.' })
+  throw new CliError(`The sign-in failed (${status})`, { hint: 'Run "passes login --sso" again.' })
 }
 
 interface BegunOnDevice {

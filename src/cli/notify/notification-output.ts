@@ -200,7 +200,7 @@ export async function watchBroadcast(client: Client, { projectId, id, sendAt }: 
       throw new CliError(message, { code: 'CANCELLED', details: params })
     }
     throw new InterruptedError('Stopped watching; the broadcast continues.', {
-      hint: `to see its state, run passes broadcast get ${projectId} ${id}.`,
+      hint: `to see its state, run "passes broadcast get ${projectId} ${id}".`,
       details: params,
     })
   } finally {

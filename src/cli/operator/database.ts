@@ -32,7 +32,8 @@ const aboutKey = {
 export const commands: ResourceCommands = {
   migrate: localCommand({
     summary: 'Migrate the database.',
-    description: 'The server also migrates the database when it starts. Safe to run at any time, even twice at once.',
+    description:
+      'The server also migrates the database when it starts. You can run the command at any time, even concurrently.',
     examples: ['migrate', 'migrate --database postgres://passes:secret@db/passes'],
     flags: databaseFlags,
     async run({ flags: { database: url } }) {
@@ -86,15 +87,16 @@ export const commands: ResourceCommands = {
   restore: localCommand({
     summary: 'Replace a SQLite database with a backup.',
     description:
-      'Stop the servers first: a database that is open is not replaced. The backup is verified by its checksum and page ' +
-      'by page, migrated, and put in place in one step. The previous database is kept next to it. Jobs that ran after ' +
-      'the backup run again. For PostgreSQL, use pg_restore; see docs/backup.md.',
+      'Stop the servers first: a database that is open is not replaced. The checksum and the pages of the backup ' +
+      'are verified. Then the backup is migrated and put in place in one step. The old database is kept next to the ' +
+      'new one. Jobs that waited at the time of the backup run again. For PostgreSQL, use pg_restore; see ' +
+      'docs/backup.md.',
     examples: [
       'restore /var/backups/passes-2027-05-31.db',
       'restore passes.backup --database sqlite:./data/passes.db --force',
     ],
     args: {
-      file: Args.string({ description: 'File that passes backup wrote.', required: true, parse: parsePath }),
+      file: Args.string({ description: 'Backup to restore.', required: true, parse: parsePath }),
     },
     flags: {
       ...databaseFlags,
@@ -103,7 +105,7 @@ export const commands: ResourceCommands = {
         default: false,
       }),
       unverified: Flags.boolean({
-        summary: 'Accept a backup without a checksum, as older versions wrote it.',
+        summary: 'Accept a backup without a checksum, such as one of an older version.',
         default: false,
       }),
     },
@@ -180,15 +182,16 @@ export const commands: ResourceCommands = {
     },
     note: ({ key }) =>
       '\nThe new server needs the server key of the old one ' +
-      `(PASSES_SERVER_KEY${key ? `: the content of ${key}, if it was not given` : ''}). Do not start a server ` +
+      `(PASSES_SERVER_KEY${key ? `: the content of ${key}, if you did not set a key` : ''}). Do not start a server ` +
       'on the old database again, except with --freeze. Its writes would not reach the new database.',
   }),
   'pass:erase': localCommand({
     summary: 'Erase the personal data of a pass, irreversibly.',
     description:
-      'Works on the database, also while servers run. The pass becomes void, and wallets get the void card without the ' +
-      'data. Label, variables, externalPassId, messages, notes of scans, and their copies in events are deleted, and ' +
-      'pending deliveries are not sent. Results and counts of scans remain. docs/privacy.md lists the stored data.',
+      'Accesses the database directly, also while servers run. The pass becomes void, and wallets get the void card ' +
+      'without the data. Label, variables, externalPassId, messages, notes of scans, and their copies in events are ' +
+      'deleted, and pending deliveries are not sent. Results and counts of scans remain. docs/privacy.md lists the ' +
+      'stored data.',
     examples: [
       'pass erase 0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33 --dry-run',
       'pass erase T-1 --external --workspace acme --yes --json',
@@ -228,9 +231,10 @@ export const commands: ResourceCommands = {
   doctor: localCommand({
     summary: "Check a server's settings and environment, and show how to fix problems.",
     description:
-      'Run it on the machine of the server, with the flags and variables of passes serve. It checks the configuration, ' +
-      'the database, the server key, file permissions, certificates and keys of the platforms, the public URL, ' +
-      'webhooks, and jobs. It changes nothing, except with --write or --recount. Exits with 1 if a check failed.',
+      'Run it on the machine of the server, with the flags and variables of "passes serve". It checks the ' +
+      'configuration, the database, the server key, file permissions, certificates and keys of the platforms, the ' +
+      'public URL, webhooks, and jobs. It changes nothing, except with --write or --recount. Exits with 1 if a ' +
+      'check failed.',
     examples: [
       'doctor',
       {

@@ -64,9 +64,9 @@ export const commands: ResourceCommands = {
   'identity:add:apple': localCommand({
     summary: 'Add an Apple pass type with its certificate.',
     description:
-      'Works on the database, and encrypts the private key with the server key. Running servers know the identity ' +
-      'within 10 seconds. To create passes under it, make it the default of a workspace or a project, with --workspace ' +
-      'and --project, or later with identity use.',
+      'Accesses the database directly, and encrypts the private key with the server key. Running servers know the ' +
+      'identity within 10 seconds. To create passes under the identity, make it the default of a workspace or a ' +
+      'project: now with --workspace and --project, or later with "passes identity use".',
     examples: [
       'identity add apple --name acme --certificate pass.pem --key pass.key --wwdr AppleWWDRCAG4.cer --workspace acme',
       'identity add apple --name acme --certificate Certificates.p12 --wwdr AppleWWDRCAG4.cer',
@@ -97,9 +97,10 @@ export const commands: ResourceCommands = {
   'identity:add:google': localCommand({
     summary: 'Add a Google Wallet issuer.',
     description:
-      'Works on the database, and encrypts the key file with the server key. Without a key file, each server uses the ' +
-      'account of its machine. Running servers know the issuer within 10 seconds. To create passes under it, make it ' +
-      'the default of a workspace or a project, with --workspace and --project, or later with identity use.',
+      'Accesses the database directly, and encrypts the key file with the server key. Without a key file, each ' +
+      'server uses the account of its machine. Running servers know the issuer within 10 seconds. To create passes ' +
+      'under the identity, make it the default of a workspace or a project: now with --workspace and --project, or ' +
+      'later with "passes identity use".',
     examples: [
       'identity add google --name acme-google --issuer 3388000000012345678 --key-file account.json --workspace acme',
       'identity add google --name trial-google --issuer 3388000000000000001 --sandbox --json',
@@ -110,7 +111,7 @@ export const commands: ResourceCommands = {
       name: Flags.string({ summary: 'Name, unique on this server.', required: true }),
       issuer: Flags.string({ summary: 'Google Wallet issuer ID, a number.', required: true }),
       'key-file': Flags.string({
-        summary: 'Key of the service account, or configuration of workload identity: a JSON file.',
+        summary: 'JSON file with a service account key, or with a configuration of workload identity.',
         exclusive: ['sandbox'],
       }),
       sandbox: Flags.boolean({ summary: 'Use an issuer that exists only in the emulator.' }),
@@ -125,7 +126,7 @@ export const commands: ResourceCommands = {
   }),
   'identity:list': itemsCommand({
     summary: 'List the identities of the database.',
-    description: 'The list omits the identity "server", which is set by the flags of passes serve.',
+    description: 'The list omits the identity "server", which is set by the flags of "passes serve".',
     examples: ['identity list', 'identity list --json'],
     flags: databaseFlags,
     async read({ flags }) {
@@ -152,10 +153,10 @@ export const commands: ResourceCommands = {
     summary: 'Renew the certificate or key of an identity.',
     description:
       'The new certificate must have the same pass type and team, because phones use both to identify their passes. ' +
-      'Running servers sign and push with it within 10 seconds, and finish pushes in progress over the old ' +
-      'connection. Waiting updates continue automatically. To issue passes that failed in the meantime, run passes ' +
-      'jobs retry --all. A sandbox identity needs no files. With --watch, the command prints a line for each renewal, ' +
-      'reports rejected files on stderr, and exits with 130 on Ctrl-C.',
+      'Within 10 seconds, running servers sign and push with the new certificate. Pushes in flight finish on the ' +
+      'old connection. Waiting updates continue automatically. To issue passes that failed in the meantime, run ' +
+      '"passes jobs retry --all". A sandbox identity needs no files. With --watch, the command prints a line for ' +
+      'each renewal, reports rejected files on stderr, and exits with 130 on Ctrl-C.',
     examples: [
       'identity renew acme --certificate pass.pem --key pass.key',
       'identity renew acme --certificate /run/secrets/pass.pem --key /run/secrets/pass.key --watch',
@@ -200,11 +201,11 @@ export const commands: ResourceCommands = {
   'identity:use': localCommand({
     summary: 'Make an identity the default of a workspace or a project.',
     description:
-      'Applies to new passes only: each pass keeps its identities permanently. The workspace can then also assign the ' +
-      'identity to its projects (PATCH /v1/projects/{id}). A retired identity becomes active again. The name "server" ' +
-      'removes the default: a project then uses the default of its workspace, and a workspace uses the identity from ' +
-      'the flags of passes serve. To also prevent projects from using an identity, run passes identity retire ' +
-      '--workspace.',
+      'Applies to new passes only: each pass keeps its identities permanently. The workspace can then also assign ' +
+      'the identity to its projects (PATCH /v1/projects/{id}). A retired identity becomes active again. The name ' +
+      '"server" removes the default: a project then uses the default of its workspace, and a workspace uses the ' +
+      'identity from the flags of "passes serve". To also prevent projects from using an identity, run ' +
+      '"passes identity retire --workspace".',
     examples: [
       'identity use acme --workspace acme',
       'identity use acme-google --workspace agency --project "Acme fair"',
@@ -229,10 +230,10 @@ export const commands: ResourceCommands = {
   'identity:retire': localCommand({
     summary: 'Stop creating passes under an identity.',
     description:
-      'Existing passes of the identity are still updated, so its certificate must still be renewed. An identity that ' +
-      'is a default cannot be retired: first remove the default with passes identity use server. With --workspace, ' +
-      'only that workspace stops using the identity, and cannot assign it to its projects. passes identity use ' +
-      'reactivates it.',
+      'Existing passes of the identity are still updated, so its certificate must still be renewed. A default ' +
+      'identity cannot be retired: first run "passes identity use server" to remove the default. With --workspace, ' +
+      'only that workspace stops using the identity, and cannot assign it to its projects. To undo, run ' +
+      '"passes identity use".',
     examples: [
       'identity retire acme',
       'identity retire acme --workspace agency',
@@ -309,7 +310,7 @@ function showIdentity(identity: ShownIdentity): string {
     ['Issuer', issuerId],
     ['Status', status],
     ['Expires', platform === 'apple' ? localTimeOr(expiresAt, 'never') : null],
-    ['Default of', places.length > 0 ? places.join(', ') : 'nothing: passes identity use'],
+    ['Default of', places.length > 0 ? places.join(', ') : 'nothing (to change this, run "passes identity use")'],
     ['Assigned to', identity.workspaces.length > 0 ? identity.workspaces.join(', ') : 'no workspace'],
   ])
 }

@@ -7,7 +7,7 @@ import { knownFlags, readKnown, showChains, verifyFile } from '../evidence/verif
 import { localCommand, type ResourceCommands } from '../resource/resource-command.ts'
 import { databaseFlags } from '../settings/server-flags.ts'
 
-const jobArgs = { id: Args.string({ description: 'ID of the job (passes jobs list).' }) }
+const jobArgs = { id: Args.string({ description: 'ID of the job, as in "passes jobs list".' }) }
 
 const jobFlags = {
   ...databaseFlags,
@@ -22,10 +22,10 @@ export const commands: ResourceCommands = {
   'jobs:retry': localCommand({
     summary: 'Run failed or quarantined jobs again.',
     description:
-      'Works on the database; running servers start the jobs within a second. A pass that FAILED with its job is ' +
-      'QUEUED again. With --all, passes that could not be signed are QUEUED, too. A retried update of a wallet emits ' +
-      'pass.updated with changedFields manual_requeue. A quarantined job runs alone. If the worker process stops while ' +
-      'it runs, the job is quarantined again.',
+      'Accesses the database directly; running servers start the jobs within a second. A pass that FAILED with its ' +
+      'job is QUEUED again. With --all, passes that could not be signed are QUEUED, too. A retried update of a ' +
+      'wallet emits pass.updated with changedFields manual_requeue. A quarantined job runs alone. If the worker ' +
+      'process stops while it runs, the job is quarantined again.',
     examples: ['jobs retry 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27', 'jobs retry --all --workspace acme'],
     args: jobArgs,
     flags: jobFlags,
@@ -41,8 +41,9 @@ export const commands: ResourceCommands = {
   'jobs:delete': localCommand({
     summary: 'Delete failed or quarantined jobs.',
     description:
-      'Works on the database. The work of a deleted job is never done, and its pass does not change: a pass that ' +
-      'FAILED with the job remains FAILED. A later update of the pass queues a new job.',
+      'Accesses the database directly, not through a server. The work of a deleted job is never done, and its pass ' +
+      'does not change: a pass that FAILED with the job remains FAILED. A later update of the pass queues a new ' +
+      'job.',
     examples: ['jobs delete 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27', 'jobs delete --all --workspace acme'],
     args: jobArgs,
     flags: jobFlags,
@@ -72,10 +73,11 @@ function namedJobs(
 function evidenceCommands(chain: ChainName, what: string): ResourceCommands {
   return {
     [`${chain}:prove`]: localCommand({
-      summary: `Write ${what} with its proof, for passes ${chain} verify on another machine.`,
+      summary: `Write ${what} with its proof, for "passes ${chain} verify" on another machine.`,
       description:
-        'Works on the database. Writes JSON lines: the head of the chain with its signature, the signed hourly heads, ' +
-        'and each entry with its digest. The file contains the personal data of the entries.',
+        'Accesses the database directly, not through a server. Writes JSON lines: the head of the chain with its ' +
+        'signature, the signed hourly heads, and each entry with its digest. The file contains the personal data of ' +
+        'the entries.',
       examples: [
         `${chain} prove --workspace acme --out ${chain}.jsonl`,
         `${chain} prove --database sqlite:/srv/passes/passes.sqlite --out ${chain}.jsonl`,
@@ -92,8 +94,8 @@ function evidenceCommands(chain: ChainName, what: string): ResourceCommands {
     [`${chain}:verify`]: localCommand({
       summary: `Verify that no entry of ${what} was changed, removed, or inserted.`,
       description:
-        `Verifies the database or, on any machine, a file that passes ${chain} prove wrote. Lists problems, and exits ` +
-        'with 1 if there are any. See docs/guides/evidence.md.',
+        `Verifies the database or, on any machine, a file that "passes ${chain} prove" wrote. Lists problems, and ` +
+        'exits with 1 if there are any. See docs/guides/evidence.md.',
       examples: [
         `${chain} verify`,
         `${chain} verify --json > kept.json`,
@@ -103,7 +105,9 @@ function evidenceCommands(chain: ChainName, what: string): ResourceCommands {
         },
         `${chain} verify ${chain}.jsonl --public-key ledger.pem`,
       ],
-      args: { file: Args.string({ description: 'File with the output of prove (default: verifies the database).' }) },
+      args: {
+        file: Args.string({ description: 'File with the output of prove; without it, the database is verified.' }),
+      },
       flags: {
         ...databaseFlags,
         workspace: Flags.string({ summary: 'Only this workspace (name or ID; default: all).' }),

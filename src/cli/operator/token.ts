@@ -22,7 +22,7 @@ const shape: ListShape<StoredToken> = {
 }
 
 const workspaceFlag = Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' })
-const tokenArgs = { id: Args.string({ description: 'ID of the token (passes token list).', required: true }) }
+const tokenArgs = { id: Args.string({ description: 'ID of the token, as in "passes token list".', required: true }) }
 
 const KEEP = 'Keep the token now: it is not shown again.'
 
@@ -32,9 +32,9 @@ export const commands: ResourceCommands = {
   'token:create': localCommand({
     summary: 'Create an access token.',
     description:
-      'Works on the database. The token is shown once, because only its digest is stored. By default, it has all ' +
-      'scopes and expires in a year. With --project, the token can access only that project, for example for a door or ' +
-      'a partner, and cannot have the webhooks scopes.',
+      'Accesses the database directly, not through a server. The token is shown once, because only its digest is ' +
+      'stored. By default, the token has all scopes and expires in a year. With --project, the token can access ' +
+      'only that project, for example for a door or a partner, and cannot have the webhooks scopes.',
     examples: [
       'token create --name "box office" --scope passes:read --scope passes:write',
       'token create --name ci --role owner --expires-in 30d --json',
@@ -93,7 +93,7 @@ export const commands: ResourceCommands = {
       ]),
     note: (_, { flags }) =>
       flags['expires-in'] === undefined
-        ? `${KEEP}\nIt expires in a year. To set another time, use --expires-in. To renew the token, run passes token rotate.`
+        ? `${KEEP}\nIt expires in a year. To set another time, use --expires-in. To renew the token, run "passes token rotate".`
         : KEEP,
   }),
   'token:list': itemsCommand({
@@ -140,7 +140,7 @@ export const commands: ResourceCommands = {
         })
         if (revoked) return { id: args.id, revoked }
         throw new OperatorError(
-          `Token ${args.id} not found in ${workspace.name}. To list its tokens, run passes token list.`,
+          `Token ${args.id} not found in ${workspace.name}. To list its tokens, run "passes token list".`,
         )
       })
     },
@@ -150,7 +150,8 @@ export const commands: ResourceCommands = {
     summary: 'Create a successor of a token, which then expires soon.',
     description:
       'The new token has the same name, role, and scopes, and is shown once. The old token works until the overlap ' +
-      'ends: replace it within that time, or end it at once with passes token revoke. A token can be rotated once.',
+      'ends: replace it within that time. To end it immediately, run "passes token revoke". A token can be rotated ' +
+      'once.',
     examples: [
       'token rotate 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
       'token rotate 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --overlap 7d --expires-in 90d --json',
@@ -169,7 +170,7 @@ export const commands: ResourceCommands = {
       const overlapSeconds = parseDuration(flags.overlap, '--overlap')
       const options = { overlapSeconds, expiresAt: parseLifetime(flags['expires-in'], at), at }
       if (!isUuidText(args.id)) {
-        throw new OperatorError(`${args.id} is not the ID of a token. To list all tokens, run passes token list.`)
+        throw new OperatorError(`${args.id} is not the ID of a token. To list all tokens, run "passes token list".`)
       }
       return withStore(flags.database, async (store) => {
         const workspace = await getWorkspace(store, flags.workspace)

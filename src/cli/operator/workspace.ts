@@ -129,8 +129,9 @@ export const commands: ResourceCommands = {
   'workspace:offline-scanning': localCommand({
     summary: 'Allow or forbid offline scanning in a workspace.',
     description:
-      'Offline scanning is allowed by default. Within two seconds after it is forbidden, door lists and offline reports ' +
-      'return 403 SCANNER_OFFLINE_DISABLED. Devices keep scans that they have not uploaded. Online scanning continues.',
+      'Offline scanning is allowed by default. Within two seconds after it is forbidden, downloads of door lists ' +
+      'and uploads of offline scans return 403 SCANNER_OFFLINE_DISABLED. Devices keep scans that they have not ' +
+      'uploaded. Online scanning continues.',
     examples: [
       'workspace offline-scanning acme off',
       'workspace offline-scanning acme on --database sqlite:./data/passes.db',

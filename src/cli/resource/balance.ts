@@ -26,7 +26,7 @@ const shape: ListShape<BalanceEntry> = {
 
 const nameArg = Args.string({ description: 'Name of the balance, as in the definition.', required: true })
 const reason = Flags.string({ summary: 'Reason, up to 255 characters.' })
-const refSummary = 'Key under which the entry is added once, up to 255 characters'
+const refSummary = 'Key that prevents a second entry, up to 255 characters'
 
 export const commands: ResourceCommands = {
   'pass:balance': callCommand({
@@ -44,8 +44,8 @@ export const commands: ResourceCommands = {
   'pass:balance:add': callCommand({
     summary: 'Add an entry to a balance of a pass.',
     description:
-      'The change is a whole number, in minor units of a currency. If the balance has an entry with the key, the command ' +
-      'shows this entry, and changes nothing.',
+      'The change is a whole number; for money, in minor units. If the balance already has an entry with the key, ' +
+      'the command shows this entry, and changes nothing.',
     examples: [
       'pass balance add T-1 points 10 --ref order-1815',
       {

@@ -75,7 +75,8 @@ export const commands: ResourceCommands = {
     },
     print: ({ device, pass }, { flags }) =>
       drawDevice(openDevice(folderOf(flags), device).read(), drawing(flags), new Set([pass])),
-    note: ({ device }) => `Installed on ${device}. To see updates when they arrive, run passes device watch ${device}.`,
+    note: ({ device }) =>
+      `Installed on ${device}. To see updates when they arrive, run "passes device watch ${device}".`,
   }),
   'device:list': itemsCommand({
     summary: 'List virtual phones.',
@@ -135,7 +136,7 @@ export const commands: ResourceCommands = {
       const phone = phoneOf(file)
       if (phone.sources().length === 0) {
         throw new UsageError(`The phone ${file.name} holds no pass`, {
-          hint: 'install one with passes device install.',
+          hint: 'install one with "passes device install".',
         })
       }
       const onEvent = async (event: WatchEvent) => {

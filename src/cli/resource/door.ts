@@ -19,7 +19,8 @@ export const commands: ResourceCommands = {
     summary: 'Invite phones to scan at a gate.',
     description:
       'Shows a QR code and a link once. Each phone that opens the link becomes a door: it can scan passes of the ' +
-      'project at the gate, with a separate token that door revoke revokes. Needs a token of an owner.',
+      'project at the gate, with a separate token. To revoke the token, run "passes door revoke". Needs a token of ' +
+      'an owner.',
     examples: [
       'door invite --project "Spring fair" --gate North --expires-in 12h --phones 20',
       {
@@ -30,7 +31,7 @@ export const commands: ResourceCommands = {
     flags: {
       project: requiredFlag('project', ' whose passes are scanned'),
       gate: Flags.string({
-        summary: 'Gate of the phones, up to 100 characters, which the ledger stores with each scan.',
+        summary: 'Gate of the phones (up to 100 characters), which the ledger stores with each scan.',
         required: true,
       }),
       'expires-in': Flags.string({
@@ -44,7 +45,7 @@ export const commands: ResourceCommands = {
         max: 1000,
         default: 1,
       }),
-      svg: Flags.string({ summary: 'SVG file for a page to print, with the QR code.', parse: parsePath }),
+      svg: Flags.string({ summary: 'SVG file to write: a page with the QR code, to print.', parse: parsePath }),
     },
     async call(client, input) {
       const { project: projectId, gate, phones: uses, svg, ...flags } = input.flags
@@ -101,7 +102,7 @@ export const commands: ResourceCommands = {
         atLeastOne: ['name', 'gate', 'zone', 'direction'],
       }),
       gate: Flags.string({ summary: 'New gate, up to 100 characters.' }),
-      zone: namedFlag('zone', ' in which the door scans, or none', { mayBeNone: true }),
+      zone: namedFlag('zone', ' where the door scans, or "none"', { mayBeNone: true }),
       direction: Flags.option({ summary: 'Direction of the scans: into or out of the zone.', options: directions })(),
     },
     call: ({ doors }, { args: { door }, flags: { name, gate, zone, direction } }) =>
@@ -129,7 +130,8 @@ export const commands: ResourceCommands = {
   'door:uninvite': callCommand({
     summary: 'Cancel a door invitation.',
     description:
-      'Doors that already used the invitation keep working; door revoke revokes them. Needs a token of an owner.',
+      'Doors that already used the invitation keep working; to revoke one, run "passes door revoke". Needs a token ' +
+      'of an owner.',
     examples: [`door uninvite ${PROJECT}`, `door uninvite ${PROJECT} --json`],
     args: { id: idArg('door invitation') },
     async call({ doors }, { args: { id } }) {

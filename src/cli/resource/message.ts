@@ -58,8 +58,8 @@ export const commands: ResourceCommands = {
     summary: 'Send a notification to the phones that hold a pass, now or later.',
     description:
       'Apple shows the text on the lock screen and on the back of the pass; Google shows it as a push and among its ' +
-      'messages. Google accepts 3 notifications per pass in 24 hours. A notification counts even if no Google Wallet ' +
-      'has the pass (SKIPPED). For all passes of a project, use broadcast send.',
+      'messages. Google accepts 3 notifications per pass in 24 hours. A notification counts even if no Google ' +
+      'Wallet has the pass (SKIPPED). For all passes of a project, use "passes broadcast send".',
     examples: [
       `notify ${PASS} --message "Gate B12"`,
       'notify T-1 --external --message "Doors open at 7" --platform apple --at "in 2h" --json',
@@ -114,8 +114,8 @@ export const commands: ResourceCommands = {
   'broadcast:send': callCommand({
     summary: 'Send a notification to the issued passes of a project, now or later.',
     description:
-      'Reaches the passes that are issued, and match --where if given, at the time of sending. Shows their number, and ' +
-      'asks for confirmation; without a terminal, --yes is required.',
+      'Reaches the passes that, at the time of sending, are issued and match --where (if set). Shows their number, ' +
+      'and asks for confirmation; without a terminal, --yes is required.',
     examples: [
       `broadcast send ${PROJECT} --message "Doors open at 7" --dry-run`,
       `broadcast send ${PROJECT} --message "Doors open at 7" --watch --yes`,
@@ -128,8 +128,7 @@ export const commands: ResourceCommands = {
       ...messageFlags,
       where: whereFlag,
       'google-via': Flags.option({
-        summary:
-          'Recipient of a message at Google: each pass object, or each class, which shows the message on all its passes.',
+        summary: 'Recipients at Google: each pass object, or each class, whose passes all show the message.',
         description:
           'A class needs one request for any number of passes. Holders of void and expired passes also receive the ' +
           'message, and people who add a pass later see it on the back.',

@@ -37,7 +37,9 @@ export const commands: ResourceCommands = {
     args: passArgs,
     flags: {
       ...passFlags,
-      wallets: Flags.boolean({ summary: 'Include the phones that hold the pass, as pass wallets shows them.' }),
+      wallets: Flags.boolean({
+        summary: 'Include the phones that hold the pass, as "passes pass wallets" shows them.',
+      }),
     },
     async call(client, { args, flags }) {
       if (!flags.wallets) return getPass(client, { id: args.id, external: flags.external })
@@ -50,9 +52,9 @@ export const commands: ResourceCommands = {
   'pass:create': callCommand({
     summary: 'Create a pass.',
     description:
-      'Reports whether the pass was created or already existed with these values; omitted variables are not compared. ' +
-      'If the external ID belongs to a pass that differs or is void, the command fails, unless --existing is set. For ' +
-      'many passes, use issue with a CSV file.',
+      'Reports whether the pass was created or already existed with these values; omitted variables are not ' +
+      'compared. If the external ID belongs to a pass that differs or is void, the command fails, unless --existing ' +
+      'is set. For many passes, use "passes issue" with a CSV file.',
     examples: [
       'pass create --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --external-id T-1 --label "Ada Lovelace"',
       'pass create --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --external-id T-2 --label Grace --var seat=12A --var hall="Hall 2"',
@@ -113,8 +115,8 @@ export const commands: ResourceCommands = {
   'pass:update': callCommand({
     summary: 'Update a pass, and the cards on phones.',
     description:
-      'Omitted fields and variables keep their values. All changes of one call are one revision. For many passes, use ' +
-      'update with a CSV file.',
+      'Omitted fields and variables keep their values. All changes of one call are one revision. For many passes, ' +
+      'use "passes update" with a CSV file.',
     examples: [
       'pass update T-1 --external --label "Ada King" --var seat=14C --unset hall',
       {
@@ -197,7 +199,7 @@ export const commands: ResourceCommands = {
     summary: 'Void a pass permanently.',
     description:
       'The pass can no longer be scanned, its links are closed, and cards on phones show it as void. To void many ' +
-      'passes, run passes void with a CSV file.',
+      'passes, run "passes void" with a CSV file.',
     examples: [`pass void ${PASS} --reason refunded`, 'pass void T-1 --external --yes --json'],
     args: passArgs,
     flags: { ...passFlags, reason: Flags.string({ summary: 'Reason, up to 255 characters, which webhooks receive.' }) },
@@ -212,8 +214,8 @@ export const commands: ResourceCommands = {
   'pass:revoke-links': callCommand({
     summary: 'Revoke the hosted links of a pass.',
     description:
-      'Cards that are already on phones stay valid; to end them, void the pass. To see the new links, run passes pass ' +
-      'get.',
+      'Cards that are already on phones stay valid; to end them, void the pass. To see the new links, run ' +
+      '"passes pass get".',
     examples: [`pass revoke-links ${PASS}`, 'pass revoke-links T-1 --external --yes --json'],
     args: passArgs,
     flags: passFlags,

@@ -33,12 +33,13 @@ export const commands: ResourceCommands = {
   logout: localCommand({
     summary: 'Delete the stored token of a profile.',
     description:
-      'The profile keeps its address for the next login; profile remove deletes both. A session of login --sso also ends ' +
-      'on the server. An access token remains valid on the server. To revoke it, run passes token revoke.',
+      'The profile keeps its address for the next login; "passes profile remove" deletes both. A session of ' +
+      '"passes login --sso" also ends on the server. An access token remains valid there: to revoke it, run ' +
+      '"passes token revoke".',
     examples: ['logout', 'logout --profile production --json'],
     flags: {
       profile: Flags.string({
-        summary: 'Name of the profile (default: the profile in use; to find it, run passes profile list).',
+        summary: 'Name of the profile (default: the profile in use; see "passes profile list").',
       }),
     },
     async run({ flags, note }) {
@@ -56,7 +57,7 @@ export const commands: ResourceCommands = {
   }),
   'profile:list': itemsCommand({
     summary: 'List the stored profiles, and the one in use.',
-    description: 'The profile in use is set by PASSES_PROFILE, or else by profile use. Tokens are not shown.',
+    description: 'The profile in use is set by PASSES_PROFILE, or else by "passes profile use". Tokens are not shown.',
     examples: ['profile list', 'profile list --json'],
     read() {
       const { name: inUse, path } = profileInUse()
@@ -88,7 +89,7 @@ export const commands: ResourceCommands = {
   }),
   'profile:remove': localCommand({
     summary: 'Remove a profile and its token from this machine.',
-    description: 'The token remains valid on the server. To revoke it, run passes token revoke.',
+    description: 'The token remains valid on the server. To revoke it, run "passes token revoke".',
     examples: ['profile remove staging', 'profile remove staging --yes --json'],
     args: nameArgs,
     asks: true,

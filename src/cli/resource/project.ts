@@ -71,14 +71,14 @@ export const commands: ResourceCommands = {
       color: Flags.option({ summary: 'Color.', options: ProjectColor.options })(),
       'apple-identity': namedFlag(
         'identity',
-        ' that signs new passes for Apple; none for the default of the workspace',
+        ' that signs new passes for Apple; "none" for the default of the workspace',
         {
           mayBeNone: true,
         },
       ),
       'google-identity': namedFlag(
         'identity',
-        ' that issues new passes at Google; none for the default of the workspace',
+        ' that issues new passes at Google; "none" for the default of the workspace',
         {
           mayBeNone: true,
         },
@@ -173,7 +173,7 @@ export const commands: ResourceCommands = {
   }),
   'workspace:show': callCommand({
     summary: 'Show the workspace of the token with its limits and usage.',
-    description: 'Only an operator can change the limits, with workspace limits on the database.',
+    description: 'Only an operator can change the limits, with "passes workspace limits".',
     examples: ['workspace show', 'workspace show --profile production --json'],
     call: ({ workspace }) => workspace.get(),
     print({ id, name, expiresAt, limits, usage }) {

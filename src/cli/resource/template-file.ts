@@ -17,8 +17,8 @@ export const commands: ResourceCommands = {
   'template:init': localCommand({
     summary: 'Create a template file.',
     description:
-      'On a terminal, asks for missing values. Also writes an icon of one color to images/KEY, so that you can push the ' +
-      'file with template push. An existing file is not replaced.',
+      'On a terminal, asks for missing values. Also writes an icon of one color to images/KEY, so that you can push ' +
+      'the file with "passes template push". An existing file is not replaced.',
     examples: [
       'template init',
       'template init ticket.json --kind event-ticket --name "Day ticket" --organization "Spring fair"',

@@ -51,7 +51,7 @@ export const commands: ResourceCommands = {
   }),
   'template:create': callCommand({
     summary: 'Create a template without content.',
-    description: 'To create one from a file, with its images and first version, use template push.',
+    description: 'To create one from a file, with its images and first version, use "passes template push".',
     examples: [
       'template create --name "Day ticket" --pass-type eventTicket',
       `template create --name Member --pass-type storeCard --project ${PROJECT}`,
@@ -71,7 +71,7 @@ export const commands: ResourceCommands = {
     summary: 'Update a template.',
     description:
       'Omitted fields keep their values. The pass type cannot change after the first version is published. Existing ' +
-      'passes keep their project. To change the content, use template push.',
+      'passes keep their project. To change the content, use "passes template push".',
     examples: [`template update ${TEMPLATE} --name "Day ticket"`, `template update ${TEMPLATE} --project none --json`],
     args,
     flags: {
@@ -82,7 +82,7 @@ export const commands: ResourceCommands = {
       key: Flags.string({ summary: 'Unique key: lowercase letters, digits, hyphens; "" for no key.' }),
       description: Flags.string({ summary: 'Description, up to 2000 characters.' }),
       'pass-type': Flags.option({ summary: 'Type of the passes.', options: PassType.options })(),
-      project: namedFlag('project', ' of new passes; none for no project', { mayBeNone: true }),
+      project: namedFlag('project', ' of new passes; "none" for no project', { mayBeNone: true }),
     },
     call: ({ templates }, { args: { id }, flags: { name, key, description, project, ...flags } }) =>
       templates.update({
@@ -119,7 +119,8 @@ export const commands: ResourceCommands = {
   }),
   'template:pull': callCommand({
     summary: 'Write a template of the server to a template file.',
-    description: 'The file has the format of template push, with image IDs of the server instead of file names.',
+    description:
+      'The file has the format of "passes template push", with image IDs of the server instead of file names.',
     examples: [
       'template pull day-ticket --out ticket.json',
       {
@@ -184,7 +185,7 @@ export const commands: ResourceCommands = {
     summary: 'Print the JSON Schema of the variables of a template.',
     description:
       'The schema of the newest published version describes exactly which variables the server accepts, and which ' +
-      'columns a CSV file for issue needs.',
+      'columns a CSV file of "passes issue" needs.',
     examples: [`template schema ${TEMPLATE}`, `template schema ${TEMPLATE} > ticket.schema.json`],
     args,
     call: async ({ templates }, { args: { id } }) => (await templates.variablesSchema({ params: { id } })).schema,
@@ -192,7 +193,7 @@ export const commands: ResourceCommands = {
   }),
   'image:upload': callCommand({
     summary: 'Upload an image, and print its ID for definitions.',
-    description: 'template push uploads the images of a template file automatically.',
+    description: '"passes template push" uploads the images of a template file automatically.',
     examples: ['image upload icon.png', 'image upload logo.jpg --json'],
     args: { file: Args.string({ description: 'PNG or JPEG file.', required: true }) },
     async call({ images }, { args }) {

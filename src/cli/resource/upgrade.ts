@@ -21,7 +21,7 @@ const args = { ...templateArg, upgrade: idArg('upgrade') }
 export const commands: ResourceCommands = {
   'upgrade:list': listCommand({
     summary: 'List the upgrades of a template, newest first.',
-    description: 'Upgrades are deleted 90 days after they ended. To start one, use template upgrade.',
+    description: 'Upgrades are deleted 90 days after they ended. To start one, use "passes template upgrade".',
     examples: [`upgrade list ${TEMPLATE}`, `upgrade list ${TEMPLATE} --all --json`],
     args: templateArg,
     list:

@@ -58,7 +58,7 @@ export const commands: ResourceCommands = {
       project: named('project', Flags.string({ summary: 'Only phones with passes of this project.' })),
       'silent-for': Flags.string({ summary: 'Minimum time since the last push: 10m, 1h, 2d.', default: '1h' }),
       limit: Flags.integer({
-        summary: 'Maximum number of devices to push, 1-1,000 (default: 1,000).',
+        summary: 'Maximum number of devices to push to, 1-1,000 (default: 1,000).',
         min: 1,
         max: 1000,
       }),

@@ -57,7 +57,7 @@ export const commands: ResourceCommands = {
       webhooks.create({ body: { url, events, description } }),
     print: showWebhook,
     note: ({ id }) =>
-      `Keep the secret now: it is not shown again. To send a test event, run passes webhook test ${id}.`,
+      `Keep the secret now: it is not shown again. To send a test event, run "passes webhook test ${id}".`,
   }),
   'webhook:update': callCommand({
     summary: 'Update a webhook.',

@@ -29,7 +29,7 @@ const WHEN_FULL = 'Behavior at the capacity: warn accepts further entries, deny 
 const capacityFlag = (summary: string) =>
   Flags.string({ summary, parse: async (text) => String(parseCapacity(text) ?? 'none') })
 const reasonFlag = Flags.string({ summary: 'Reason, up to 255 characters.', required: true })
-const refSummary = 'Key under which the request has an effect once, up to 255 characters'
+const refSummary = 'Key that prevents a second effect of a repeated request, up to 255 characters'
 
 export const commands: ResourceCommands = {
   'zone:create': callCommand({
@@ -43,7 +43,7 @@ export const commands: ResourceCommands = {
     flags: {
       project: requiredFlag('project', ' whose passes enter the zone'),
       name: Flags.string({ summary: 'Name, up to 100 characters.', required: true }),
-      capacity: capacityFlag('Number of people who fit, or none (default: none).'),
+      capacity: capacityFlag('Number of people who fit, or "none" (the default).'),
       'when-full': Flags.option({ summary: `${WHEN_FULL} (default: warn).`, options: WhenFull.options })(),
     },
     call: ({ zones }, { flags: { project: projectId, name, capacity, 'when-full': whenFull } }) =>
@@ -77,7 +77,7 @@ export const commands: ResourceCommands = {
         summary: 'Name, up to 100 characters.',
         atLeastOne: ['name', 'capacity', 'when-full'],
       }),
-      capacity: capacityFlag('Number of people who fit, or none.'),
+      capacity: capacityFlag('Number of people who fit, or "none".'),
       'when-full': Flags.option({ summary: `${WHEN_FULL}.`, options: WhenFull.options })(),
     },
     call: ({ zones }, { args: { zone: id }, flags: { name, capacity, 'when-full': whenFull } }) =>
@@ -86,7 +86,9 @@ export const commands: ResourceCommands = {
   }),
   'zone:delete': callCommand({
     summary: 'Delete a zone.',
-    description: 'Recorded scans keep the ID of the zone. Doors of the zone continue to scan without a zone.',
+    description:
+      'Recorded scans keep the ID of the zone. Doors at entrances continue to scan, without a zone. Doors at exits ' +
+      'stop scanning until their zone is changed or removed.',
     examples: ['zone delete Hall', `zone delete ${PROJECT} --yes --json`],
     args,
     asks: true,
@@ -182,7 +184,7 @@ function parseCapacity(text: string): number | null {
   if (text === 'none') return null
   const capacity = Number(text)
   if (Number.isSafeInteger(capacity) && capacity >= 1) return capacity
-  throw new UsageError(`${text} is not a capacity`, { hint: 'give a whole number of at least 1, or none.' })
+  throw new UsageError(`${text} is not a capacity`, { hint: 'give a whole number of at least 1, or "none".' })
 }
 
 function capacityOf(text: string | undefined): number | null | undefined {

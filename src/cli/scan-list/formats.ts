@@ -32,7 +32,7 @@ export const scanFilterFlags = {
     dependsOn: ['pass'],
   }),
   result: Flags.option({
-    summary: 'Only scans with this result; denied includes every result that is not accepted. Repeatable.',
+    summary: 'Only scans with this result; denied includes duplicate, unknown, and ambiguous. Repeatable.',
     options: ScanResult.options,
     ...repeatable,
   })(),

@@ -27,7 +27,7 @@ export function readProfiles(path: string): ProfilesFile {
   }
   const file = parseJson(text)
   if (!isProfilesFile(file)) {
-    throw new CliError(`${path} is not a file of profiles`, { hint: 'Fix or delete it, then run passes login.' })
+    throw new CliError(`${path} is not a file of profiles`, { hint: 'Fix or delete it, then run "passes login".' })
   }
   return file
 }
@@ -106,7 +106,7 @@ export function requireProfile(file: ProfilesFile, path: string, name: string): 
   const names = Object.keys(file.profiles)
   const others = names.length > 0 ? `there are ${names.join(', ')}; ` : ''
   throw new UsageError(`Profile ${name} not found in ${path}`, {
-    hint: `${others}to create it, run passes login --profile ${name}.`,
+    hint: `${others}to create it, run "passes login --profile ${name}".`,
   })
 }
 

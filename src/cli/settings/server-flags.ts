@@ -94,8 +94,8 @@ export const serveFlags = {
     }),
     'google-key': Flags.string({
       summary:
-        'Key of the service account, or configuration of workload identity: a JSON file, or the JSON itself (default ' +
-        'with an issuer ID: the account of this machine).',
+        'Service account key, or configuration of workload identity: a JSON file, or the JSON itself (default with ' +
+        'an issuer ID: the account of this machine).',
     }),
     'google-issuer-id': Flags.string({ summary: 'Google Wallet issuer ID.' }),
     'sandbox-dir': Flags.string({
@@ -153,7 +153,7 @@ export const serveFlags = {
       min: 0,
     }),
     'rate-burst': Flags.integer({
-      summary: 'Maximum number of requests that an idle token can send at once; 0 counts as 1.',
+      summary: 'Maximum number of requests in a burst, after the token was idle; 0 counts as 1.',
       default: 200,
       min: 0,
     }),
@@ -204,7 +204,8 @@ export const serveFlags = {
     }),
     'log-level': Flags.option({ options: ['debug', 'info', 'warn', 'error', 'silent'] as const })({
       summary:
-        'Minimum severity of log entries on stderr, which are JSON: info includes all changes, debug also reads and jobs.',
+        'Minimum severity of log entries (JSON on stderr): info includes all changes; debug also includes reads and ' +
+        'jobs.',
       default: 'info' as const,
     }),
   }),

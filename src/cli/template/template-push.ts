@@ -122,7 +122,7 @@ async function projectIdOf(client: Client, { path, project }: TemplateFile): Pro
     {
       code: 'NOT_FOUND',
       details: { file: path, project, ids: found },
-      hint: 'to list the projects, run passes project list; to create one, run passes project create.',
+      hint: 'to list the projects, run "passes project list"; to create one, run "passes project create".',
     },
   )
 }

@@ -23,7 +23,7 @@ export async function getVersion(client: Client, choice: VersionChoice): Promise
   const what = version === undefined ? (draftOnly ? 'no draft' : 'no version') : `no version ${version}`
   throw new CliError(`Template ${templateId} has ${what}`, {
     code: 'NOT_FOUND',
-    hint: `to list the versions, run passes template versions ${templateId}; to create a draft, run passes template push.`,
+    hint: `to list the versions, run "passes template versions ${templateId}"; to create a draft, run "passes template push".`,
   })
 }
 

@@ -108,8 +108,8 @@ function stateOf({ upgraded, unchanged, failed }: Upgrade) {
 
 function nextSteps({ templateId, id }: Pick<Upgrade, 'id' | 'templateId'>): string {
   return (
-    `to watch it, run passes upgrade get ${templateId} ${id} --watch; ` +
-    `to stop it, run passes upgrade cancel ${templateId} ${id}.`
+    `to watch it, run "passes upgrade get ${templateId} ${id} --watch"; to stop it, run ` +
+    `"passes upgrade cancel ${templateId} ${id}".`
   )
 }
 

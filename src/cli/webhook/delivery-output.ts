@@ -97,7 +97,7 @@ async function awaitAttempt(client: Client, { id, attemptCount }: Delivery): Pro
   }
   throw new CliError(`Delivery ${id} was not attempted within ${TIMEOUT_MS / 1000} s`, {
     code: 'NO_ATTEMPT',
-    hint: `is a worker running? To see the result, run passes webhook deliveries ${id}.`,
+    hint: `is a worker running? To see the result, run "passes webhook deliveries ${id}".`,
     details: { id },
   })
 }
@@ -112,8 +112,8 @@ function requireSuccess({ status, lastResponseCode, lastError, ...delivery }: De
     hint:
       lastResponseCode === 410
         ? 'its webhook is now disabled, because 410 means gone; when the endpoint is back, run ' +
-          `passes webhook enable ${delivery.webhookId}.`
-        : `fix the endpoint; to send the delivery again, run passes webhook redeliver ${delivery.id}.`,
+          `"passes webhook enable ${delivery.webhookId}".`
+        : `fix the endpoint; to send the delivery again, run "passes webhook redeliver ${delivery.id}".`,
     details: { ...facts, status, lastResponseCode, lastError },
   })
 }

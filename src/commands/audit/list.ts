@@ -7,10 +7,10 @@ import { databaseFlags } from '../../cli/settings/server-flags.ts'
 export default class AuditList extends BaseCommand {
   static override summary = 'Show the audit log, newest first.'
   static override description =
-    'Works on the database. Different filters must all match; repeated values of one filter are alternatives. With ' +
-    '--all, pages are written in constant memory, and --json prints one entry per line. Entries do not contain the ' +
-    'changed values. Scans are recorded in the ledger instead, but --target with the ID of a scan shows which token ' +
-    'recorded it.'
+    'Accesses the database directly, not through a server. Different filters must all match; repeated values of one ' +
+    'filter are alternatives. With --all, pages are written in constant memory, and --json prints one entry per ' +
+    'line. Entries do not contain the changed values. Scans are in the ledger instead; to see which token recorded ' +
+    'a scan, use --target with the ID of the scan.'
   static override examples = [
     {
       description: 'List actions of operators in the last seven days',

@@ -10,9 +10,10 @@ import { scanFilterFlags } from '../../cli/scan-list/formats.ts'
 export default class ScansExport extends ClientCommand {
   static override summary = 'Export the ledger of scans, newest first.'
   static override description =
-    'Accepts the filters of scans list, and uses constant memory. With --out, a journal next to the file (FILE.journal) ' +
-    'records the progress until the export is complete. Stop with Ctrl-C; run the same command again to resume without ' +
-    'gaps and duplicates. An interrupted export to stdout prints the --cursor from which to continue.'
+    'Accepts the filters of "passes scans list", and uses constant memory. With --out, a journal next to the file ' +
+    '(FILE.journal) records the progress until the export is complete. Stop with Ctrl-C; run the same command again ' +
+    'to resume without gaps or duplicates. An interrupted export to stdout prints the --cursor from which to ' +
+    'continue.'
   static override examples = [
     { description: 'Export the whole ledger', command: '<%= config.bin %> scans export --out ledger.csv' },
     {

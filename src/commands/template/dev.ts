@@ -12,10 +12,10 @@ import { languagesOf, writtenOf } from '../../core/rules/template/definition-lan
 export default class TemplateDev extends BaseCommand {
   static override summary = 'Show a template file on both phones in a browser, and reload it on changes.'
   static override description =
-    'Serves a page on this machine that shows an iPhone and an Android phone, light and dark, and each field with its ' +
-    'warnings. Saved changes appear at once, and the page keeps its scroll position. If the file is not valid, the page ' +
-    'shows the error with line and column, and the phones keep the last valid version. Select the holder and the ' +
-    'language on the page. Needs no passes server and no account.'
+    'Serves a page on this machine that shows an iPhone and an Android phone, light and dark, and each field with ' +
+    'its warnings. Saved changes appear immediately, and the page keeps its scroll position. If the file is not ' +
+    'valid, the page shows the error with line and column, and the phones keep the last valid version. Select the ' +
+    'holder and the language on the page. Needs no passes server and no account.'
   static override examples = [
     '<%= config.bin %> template dev ticket.json',
     {
@@ -30,7 +30,7 @@ export default class TemplateDev extends BaseCommand {
   static override args = { file: Args.string({ description: 'Template file.', required: true }) }
   static override flags = {
     rows: Flags.string({
-      summary: 'CSV file with holders to select from, in the format of passes issue; the first 100 rows are used.',
+      summary: 'CSV file with holders to select from, in the format of "passes issue"; the first 100 rows are used.',
     }),
     language: languageFlag(),
     port: Flags.integer({

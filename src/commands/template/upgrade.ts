@@ -11,17 +11,17 @@ import type { Upgrade } from '../../core/contract/upgrades.ts'
 export default class TemplateUpgrade extends ClientCommand {
   static override summary = 'Upgrade the passes of a template to a published version.'
   static override description =
-    'The server upgrades the passes in the background, in order of creation, and the command shows the progress. Each ' +
-    'pass is updated as by pass update --template-version: it gets one revision and one pass.updated event, and its ' +
-    'phones are updated. Void passes do not change. A pass whose variables do not fit the version keeps its version and ' +
-    'is reported.\n\n' +
-    'For a canary, run the command with --limit 100, check these passes, and run it again without --limit. Passes that ' +
-    'already have the version count toward the limit, so the same command never changes further passes.\n\n' +
-    'The estimated duration at Google assumes one issuer, because several issuers work in parallel, and excludes ' +
+    'The server upgrades the passes in the background, in order of creation, and the command shows the progress. ' +
+    'Each pass is updated as by "passes pass update --template-version": it gets one revision and one pass.updated ' +
+    'event, and its phones are updated. Void passes do not change. A pass whose variables do not fit the version ' +
+    'keeps its version and is reported.\n\n' +
+    'For a canary, run the command with --limit 100, check these passes, and run it again without --limit. Passes ' +
+    'that already have the version count toward the limit, so the same command never changes further passes.\n\n' +
+    'The estimated duration at Google is that of one issuer (several issuers work in parallel), without the ' +
     'messages that are already queued.\n\n' +
-    'Asks for confirmation; without a terminal, --yes is required. Ctrl-C stops only the display: the upgrade continues ' +
-    'on the server until it is done, or until you run upgrade cancel. Exits with 0 if every pass is upgraded, and with ' +
-    '1 if one failed.'
+    'Asks for confirmation; without a terminal, --yes is required. Ctrl-C stops only the display: the upgrade ' +
+    'continues on the server until it is done, or until you run "passes upgrade cancel". Exits with 0 if every pass ' +
+    'is upgraded, and with 1 if one failed.'
   static override examples = [
     {
       description: 'Check every pass, and show why some do not fit',

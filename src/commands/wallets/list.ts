@@ -66,7 +66,7 @@ export default class WalletsList extends ClientCommand {
       shape,
       flags,
       noun: ['wallet', 'wallets'],
-      empty: 'Guests add passes by their hosted links. To see the links of a pass, run passes pass get.',
+      empty: 'Guests add passes by their hosted links. To see the links of a pass, run "passes pass get".',
       query,
     })
     const freshness = await wallets.slo({ query: { projectId: flags.project } })

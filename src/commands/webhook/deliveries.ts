@@ -68,7 +68,7 @@ export default class WebhookDeliveries extends ClientCommand {
       streamsJson: flags.follow,
       noun: ['delivery', 'deliveries'],
       empty:
-        'Each event creates a delivery for each subscribed webhook. To send a test event, run passes webhook test.',
+        'Each event creates a delivery for each subscribed webhook. To send a test event, run "passes webhook test".',
       query,
     })
   }

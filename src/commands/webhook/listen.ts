@@ -41,7 +41,7 @@ export default class WebhookListen extends ClientCommand {
     'forward-to': Flags.string({ summary: 'Address of your application, which receives the events.' }),
     event: eventFlag('Type of the events to receive (default: all). Repeatable, or separated by commas.'),
     since: Flags.string({
-      summary: 'ID of the event after which to start, or oldest for all stored events (default: only new events).',
+      summary: 'ID of the event after which to start, or "oldest" for all stored events (default: only new events).',
     }),
     seconds: Flags.integer({ summary: 'Seconds after which the command ends (default: only Ctrl-C ends it).', min: 1 }),
     'print-secret': Flags.boolean({
@@ -88,7 +88,7 @@ function sinceOf(text: string | undefined): string | undefined {
   if (text === undefined || Uuid.safeParse(text).success) return text
   if (text === 'oldest') return OLDEST
   throw new UsageError(`--since ${text} is not the ID of an event`, {
-    hint: 'webhook listen shows the ID of each event; --since oldest starts with the oldest stored one.',
+    hint: '"passes webhook listen" shows the ID of each event; "--since oldest" starts with the oldest stored event.',
   })
 }
 

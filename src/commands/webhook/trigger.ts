@@ -15,8 +15,9 @@ export default class WebhookTrigger extends ClientCommand {
   static override summary = 'Send an example of an event to a webhook, or to your application on this machine.'
   static override description =
     'With a webhook, the server sends the signed event to that webhook only. Without a webhook, this machine sends ' +
-    'the event to --forward-to, or to every running "passes webhook listen" of the profile. It is signed with the ' +
-    'secret that "passes webhook listen --print-secret" prints. The objects with the IDs in an example do not exist. Exits with 1 unless the response was 2xx.'
+    'the event to --forward-to, or to every running "passes webhook listen" of the profile. The event is signed ' +
+    'with the secret that "passes webhook listen --print-secret" prints. The objects with the IDs in an example do ' +
+    'not exist. Exits with 1 unless the response was 2xx.'
   static override examples = [
     '<%= config.bin %> webhook trigger pass.issued',
     '<%= config.bin %> webhook trigger pass.scanned --forward-to http://localhost:8080/hooks/passes',
@@ -55,7 +56,7 @@ function requireTaken(sent: Triggered[]): void {
   if (sent.length === 0) {
     throw new CliError('No listener runs on this machine', {
       code: 'NO_LISTENER',
-      hint: 'start passes webhook listen in another terminal, or name a webhook or --forward-to.',
+      hint: 'start "passes webhook listen" in another terminal, or name a webhook or --forward-to.',
     })
   }
   const failed = sent.find(({ responseCode }) => responseCode === null || responseCode >= 300)

@@ -78,7 +78,7 @@ test('shows each new row once: bursts, late rows, late commits, and across an ou
   )
   expect(notes).toEqual([
     expect.stringContaining('Ctrl-C'),
-    expect.stringContaining('waiting for it'),
+    expect.stringContaining('waiting for the server'),
     'The server is back',
   ])
 })

@@ -21,5 +21,5 @@ test('shows each change of the number inside, also after an outage, until the zo
     for await (const { inside } of watchZone(client, 'hall', options)) shown.push(inside)
   }).rejects.toThrow(deleted)
   expect(shown).toEqual([7, 8, 12])
-  expect(notes).toEqual([`${gone.message}; waiting for it`, 'The server is back'])
+  expect(notes).toEqual([`${gone.message}; waiting for the server`, 'The server is back'])
 })

@@ -163,7 +163,7 @@ function scaleOf(name: string): number {
 function problemOf(language: string, type: string | undefined, bytes: Buffer): string | undefined {
   if (language !== '' && !Language.safeParse(language).success) return `${language} is not a language such as pt-BR`
   if (type === undefined) return parseStrings(bytes) ? undefined : 'Is not a strings file'
-  if (type === 'pdf') return 'Phones of other makers show no PDF: export it as a PNG image'
+  if (type === 'pdf') return 'Phones of other makers show no PDF: export the image as PNG'
   if (bytes.length > MAX_IMAGE_BYTES) return `Has ${bytes.length} bytes, and at most ${MAX_IMAGE_BYTES} are allowed`
   const facts = inspectImage(bytes)
   return 'fault' in facts ? `The image ${facts.fault}` : undefined
