@@ -51,7 +51,7 @@ export function warnOfExpiry(certificates: Certificate[], at: Date, log: Logger)
     const message =
       identity === undefined
         ? `the ${name} ${end}: renew it, and replace the old file`
-        : `the ${name} of the identity ${identity} ${end}: passes identity renew ${identity}`
+        : `the ${name} of the identity ${identity} ${end}: run "passes identity renew ${identity}"`
     const facts = { certificate: id, ...(identity !== undefined && { identity }), notAfter, daysLeft: days }
     log[days < URGENT_DAYS ? 'error' : 'warn'](facts, message)
   }

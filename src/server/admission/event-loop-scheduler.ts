@@ -206,7 +206,7 @@ const newLine = (): Line => ({ inWork: 0, restsUntil: 0, waiting: new Set() })
 
 function tooMany(): ApiError {
   return new ApiError('SERVICE_UNAVAILABLE', {
-    message: 'Too many requests of this workspace wait for their turn; send fewer at once.',
+    message: 'Too many requests of this workspace are waiting. Send fewer concurrently.',
     headers: { 'retry-after': '1' },
   })
 }

@@ -260,8 +260,8 @@ function requireFree(app: H3, prefixes: readonly string[]): void {
     const where = `--apple-prefix ${prefix}`
     if (prefix.length > 200 || !PREFIX.test(prefix)) {
       throw new SetupError(
-        `${where} is not a path such as /old or /wallet/passes: use the path of the old webServiceURL. If it has none, let the ` +
-          `proxy in front forward /v1 of the old host to ${APPLE_PREFIX}/v1`,
+        `${where} is not a path such as /old or /wallet/passes: use the path of the old webServiceURL. If that ` +
+          `URL has no path, let the proxy in front forward /v1 of the old host to ${APPLE_PREFIX}/v1`,
       )
     }
     const [, first] = prefix.split('/')

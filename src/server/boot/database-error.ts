@@ -50,7 +50,7 @@ export async function assertSound(databaseUrl: string): Promise<void> {
 export function missingDatabase(databaseUrl: string): DatabaseError {
   return new DatabaseError(databaseUrl, {
     why: 'the file does not exist',
-    fix: 'correct the path, or create the file with passes migrate or passes serve',
+    fix: 'correct the path, or create the file with "passes migrate" or "passes serve"',
   })
 }
 

@@ -223,7 +223,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const first = makesFirstToken ? await createFirstToken(store, clock()) : undefined
     const lacksToken = !first && (await store.tokens.isUnused())
     const ending = await endingTokens(store, clock())
-    if (ending.length > 0) log.warn({ tokens: ending }, 'tokens expire within 30 days: passes token rotate')
+    if (ending.length > 0) log.warn({ tokens: ending }, 'tokens expire within 30 days: run "passes token rotate"')
     const { sandboxed } = identities
     const started = { url, publicUrl, metricsUrl: metricsListener?.url, sandboxed, lacksToken, close, abandon }
     return { ...started, firstToken: first?.text, firstTokenEnds: first?.token.expiresAt ?? undefined }
@@ -253,7 +253,7 @@ export function noteMail({ log, metrics }: Pick<Services, 'log' | 'metrics'>): (
   let isDown = false
   return (reason) => {
     if (!isDown && reason !== undefined)
-      log.error({ reason }, 'the SMTP server does not accept email: run passes doctor')
+      log.error({ reason }, 'the SMTP server does not accept email: run "passes doctor"')
     if (isDown && reason === undefined) log.info('the SMTP server accepts email again')
     isDown = reason !== undefined
     metrics.mailDown.set(isDown ? 1 : 0)
@@ -275,9 +275,10 @@ function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   if (!isProduction || publicUrl?.startsWith('https://')) return
   const given = publicUrl === undefined ? 'none is given' : `${publicUrl} is not`
   throw new SettingsError(
-    `--production needs an https --public-url, but ${given}. It is permanent in every pass: phones fetch updates ` +
-      'from it, and Google fetches images. Give the address at which phones reach this service, such as ' +
-      `--public-url https://passes.example.com (PASSES_PUBLIC_URL)${role === 'worker' ? ', the same for every process' : ''}.`,
+    `--production needs an https --public-url, but ${given}. Every pass contains this URL permanently: phones ` +
+      'fetch updates from it, and Google fetches images. Give the address at which phones reach this service, such ' +
+      'as --public-url https://passes.example.com ' +
+      `(PASSES_PUBLIC_URL)${role === 'worker' ? ', the same for every process' : ''}.`,
   )
 }
 

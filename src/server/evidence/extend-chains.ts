@@ -60,7 +60,7 @@ function logBroken(broken: BrokenChain[], { clock, log, loggedAt }: Chaining): v
     if (last && at.getTime() - last.getTime() < LOG_INTERVAL_MS) continue
     loggedAt.set(nameOf(key), at)
     const command = key.chain === 'scans' ? 'passes scans verify' : 'passes audit verify'
-    log.error({ ...key, command }, `${why}: new entries are not chained to it`)
+    log.error({ ...key, command }, `${why}: new entries are not added to the chain`)
   }
 }
 

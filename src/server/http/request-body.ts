@@ -132,7 +132,8 @@ export function requireSaneJson(json: string): void {
       if (depth > MAX_DEPTH) throw invalidJson(`is nested deeper than ${MAX_DEPTH} levels`)
     } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth -= 1
     else if (code === COMMA || code === COLON) values += 1
-    if (values > MAX_VALUES) throw invalidJson(`contains more than ${MAX_VALUES} names and values: send fewer at once`)
+    if (values > MAX_VALUES)
+      throw invalidJson(`contains more than ${MAX_VALUES} names and values: send fewer in one request`)
   }
 }
 

@@ -109,7 +109,10 @@ function createBreaker(
     pauseEnd = clock().getTime() + pauseMs
     metrics.identityPaused.set(labels(), 1)
     if (pauses === 1)
-      log.warn({ ...labels(), reason }, 'a platform does not respond to an identity: its work is paused')
+      log.warn(
+        { ...labels(), reason },
+        'a platform does not respond to an identity: the work of the identity is paused',
+      )
   }
 
   return {

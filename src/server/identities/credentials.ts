@@ -79,7 +79,7 @@ export async function resealIdentities(store: Store, keys: ServerKeys, log: Pick
       (err) =>
         log.error(
           { err, identity: name },
-          'the keys of an identity cannot be read: its passes wait until it is renewed',
+          'the keys of an identity cannot be read: its passes wait until the identity is renewed',
         ),
     )
     if (renewed !== undefined) await store.transaction((tx) => tx.identities.replaceSealed(id, sealed, renewed))

@@ -234,7 +234,7 @@ async function decide(
   return changes
 }
 
-const OVER_CAP = `PASS_NOTIFICATION_RATE_LIMITED: the pass has used its 3 ${CAPPED_PLATFORM} notifications of 24 hours, including SKIPPED ones`
+const OVER_CAP = `PASS_NOTIFICATION_RATE_LIMITED: the pass already has 3 ${CAPPED_PLATFORM} notifications within 24 hours, including SKIPPED ones`
 
 function failed(platform: Platform, error: string): NotificationChange {
   return { [`${platform}_status`]: 'FAILED', [`${platform}_error`]: error }

@@ -73,7 +73,8 @@ export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise
     if (state === reported) return
     reported = state
     if (state === 'agrees') log.warn({ skewSeconds }, 'the clock agrees with that of PostgreSQL again')
-    else if (state === 'differs') log.warn({ skewSeconds }, 'the clock differs from that of PostgreSQL: set it by NTP')
+    else if (state === 'differs')
+      log.warn({ skewSeconds }, 'the clock differs from that of PostgreSQL: set the clock of this server by NTP')
     else log.error({ skewSeconds }, 'the clock is wrong: this server runs no jobs until it agrees with PostgreSQL')
   }
 

@@ -75,7 +75,7 @@ export function withFailedJobs(
     const count = await work(store, { ...(workspaceId && { workspaceId }), ids })
     if (ids && count === 0) {
       throw new OperatorError(
-        `Job ${id} is neither discarded nor quarantined. To list the jobs that are, run passes jobs list.`,
+        `Job ${id} is neither discarded nor quarantined. To list the jobs that are, run "passes jobs list".`,
       )
     }
     return count

@@ -182,7 +182,7 @@ async function findIdentity(store: Store, name: string | undefined): Promise<str
   if (name === SERVER_IDENTITY) return null
   const identity = await store.identities.findAny({ name })
   if (!identity)
-    throw new OperatorError(`Identity ${name} not found. To list all identities, run passes identity list.`)
+    throw new OperatorError(`Identity ${name} not found. To list all identities, run "passes identity list".`)
   return identity.id
 }
 
@@ -259,8 +259,8 @@ function createRows(
     const issuerId = identity ? identity.issuerId : names.issuerId
     if (issuerId == null) {
       throw new OperatorError(
-        "Passes exist at Google under the server's issuer, which is not stored in the database. Give the --google-issuer-id of passes " +
-          'serve. Nothing was written.',
+        "Passes exist at Google under the server's issuer, which is not stored in the database. Give the " +
+          '--google-issuer-id of "passes serve". Nothing was written.',
       )
     }
     counts.googleObjects += 1
@@ -299,7 +299,7 @@ function createRows(
 async function codeOf(pass: HandOverPass['pass'], definitions: Definitions): Promise<string> {
   if (pass.scanPayload !== null) return pass.scanPayload
   const definition = await definitions.find(pass.workspaceId, pass.templateVersionId)
-  if (!definition) throw new OperatorError(`The template version of pass ${pass.id} is missing: run passes doctor.`)
+  if (!definition) throw new OperatorError(`The template version of pass ${pass.id} is missing: run "passes doctor".`)
   return barcodeMessage(definition, buildScope(definition, pass, pass.expiresAt))
 }
 

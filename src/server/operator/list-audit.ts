@@ -75,8 +75,8 @@ async function idsOfActor({ tokens, people }: Store, actor: string): Promise<(st
   if (ids.length > 0) return ids
   throw new OperatorError(
     email
-      ? `${actor} never signed in. To list all members, run passes member list.`
-      : `Token ${actor} not found. To list all tokens, run passes token list. For actions of operators, use operator.`,
+      ? `${actor} never signed in. To list all members, run "passes member list".`
+      : `Token ${actor} not found. To list all tokens, run "passes token list". For actions of operators, use "operator".`,
   )
 }
 

@@ -144,7 +144,7 @@ export function retireIdentity(
       if (use) {
         const where = use.project === undefined ? `the workspace ${use.workspace}` : `the project ${use.project}`
         throw new OperatorError(
-          `${name} is the default of ${where}: set another default first, or run ${removeUseCommand(known, use)}`,
+          `${name} is the default of ${where}: set another default first, or run: ${removeUseCommand(known, use)}`,
         )
       }
       if (only) {
@@ -212,24 +212,25 @@ export function withKeys<T>(config: IdentityConfig, work: (store: Store, keys: S
 function taken({ name, passTypeIdentifier, issuerId }: NewIdentity, known: StoredIdentity | undefined): OperatorError {
   if (known?.name === name) {
     return new OperatorError(
-      `Identity ${name} already exists. To replace its certificate or key, run passes identity renew.`,
+      `Identity ${name} already exists. To replace its certificate or key, run "passes identity renew".`,
     )
   }
   const what = passTypeIdentifier ? `The pass type ${passTypeIdentifier}` : `The issuer ${issuerId}`
-  const again = known?.status === 'retired' ? ' To reactivate the identity, run passes identity use.' : ''
+  const again = known?.status === 'retired' ? ' To reactivate the identity, run "passes identity use".' : ''
   return new OperatorError(
-    `${what} already has the identity ${known?.name}. To replace its key, run passes identity renew.${again}`,
+    `${what} already has the identity ${known?.name}. To replace its key, run "passes identity renew".${again}`,
   )
 }
 
 function requireName(name: string): void {
   if (name === SERVER_IDENTITY) {
-    throw new OperatorError(`${SERVER_IDENTITY} is reserved for the flags of passes serve: choose another name.`)
+    throw new OperatorError(`"${SERVER_IDENTITY}" is reserved for the flags of "passes serve": choose another name.`)
   }
   if (/^[A-Za-z0-9](?:[A-Za-z0-9 ._-]*[A-Za-z0-9._-])?$/.test(name) && name.length <= MAX_NAME) return
   throw new OperatorError(
-    `The name ${JSON.stringify(name)} must begin with a letter or digit, not end with a space, and have only letters, ` +
-      `digits, spaces, dots, dashes and underscores, ${MAX_NAME} at most: metrics contain it.`,
+    `The name ${JSON.stringify(name)} must begin with a letter or digit, not end with a space, and have only ` +
+      `letters, digits, spaces, dots, dashes, and underscores, at most ${MAX_NAME}, because metrics contain the ` +
+      'name.',
   )
 }
 
@@ -244,8 +245,8 @@ export async function getForUpdate(tx: Repositories, name: string): Promise<Stor
 function missing(name: string): never {
   const message =
     name === SERVER_IDENTITY
-      ? 'The identity server is set by the flags of passes serve: change them.'
-      : `Identity ${name} not found. To list all identities, run passes identity list.`
+      ? 'The identity "server" is set by the flags of "passes serve": change the flags.'
+      : `Identity ${name} not found. To list all identities, run "passes identity list".`
   throw new OperatorError(message)
 }
 

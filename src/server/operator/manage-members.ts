@@ -51,7 +51,8 @@ export function removeMember(
     const ids = await tx.members.remove(workspaceId, email, role)
     if (ids.length === 0) {
       throw new OperatorError(
-        `${email} ${role ? `does not have the role ${role}` : 'is not a member'}. To list all members, run passes member list.`,
+        `${email} ${role ? `does not have the role ${role}` : 'is not a member'}. To list all members, run ` +
+          '"passes member list".',
       )
     }
     for (const targetId of ids) await auditOperator(tx, workspaceId, { action: 'member.remove', targetId }, at)

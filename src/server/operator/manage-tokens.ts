@@ -26,7 +26,7 @@ export async function findProjectsOfToken(
       ? [(await projects.find(workspaceId, one.toLowerCase()))?.id]
       : await projects.listIdsByName(workspaceId, one)
     if (id === undefined)
-      throw new OperatorError(`Project ${one} not found. To list all projects, run passes project list.`)
+      throw new OperatorError(`Project ${one} not found. To list all projects, run "passes project list".`)
     if (another !== undefined) throw new OperatorError(`Several projects are called ${one}: give the ID of one.`)
     ids.push(id)
   }
@@ -45,8 +45,8 @@ export async function rotateToken(
   { overlapSeconds, expiresAt, at }: { overlapSeconds: number; expiresAt: Date | null | undefined; at: Date },
 ): Promise<MadeToken & { previous: StoredToken }> {
   const token = await tx.tokens.findForUpdate(workspaceId, id)
-  if (!token) throw new OperatorError('Token not found in the workspace. To list its tokens, run passes token list.')
-  const instead = 'create another: passes token create'
+  if (!token) throw new OperatorError('Token not found in the workspace. To list its tokens, run "passes token list".')
+  const instead = 'create another with "passes token create"'
   if (token.revokedAt) throw new OperatorError(`The token was revoked at ${token.revokedAt.toISOString()}; ${instead}.`)
   if (token.replacedBy) {
     throw new OperatorError(`The token was already rotated: rotate its successor, ${token.replacedBy}.`)

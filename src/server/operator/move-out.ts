@@ -107,7 +107,7 @@ async function isOnlyAddress(store: Store, url: string): Promise<boolean> {
 
 function isOwn(url: string, underWay: StoredMove | undefined): OperatorError {
   const next = underWay
-    ? 'to put this address into packages again, run passes move-out --cancel'
+    ? 'to put this address into packages again, run "passes move-out --cancel"'
     : 'its packages contain this address, so no phone has to move. Give the webServiceURL of the next server, or a new ' +
       'address at which this server responds. If phones still use another address, move them here with --unchecked'
   return new OperatorError(`${url} is already the address of this server: ${next}.`)
@@ -118,8 +118,8 @@ async function passTypeOf(store: Store, pass: StoredPass, ofServer: string | und
   const type = identity ? identity.passTypeIdentifier! : ofServer
   if (type !== undefined) return type
   throw new OperatorError(
-    'Give the pass type of passes serve with --apple-pass-type, so that a pass can be requested from the address. ' +
-      'To skip this check, use --unchecked.',
+    'Give the pass type of "passes serve" with --apple-pass-type, so that a pass can be requested from the ' +
+      'address. To skip this check, use --unchecked.',
   )
 }
 
@@ -127,8 +127,9 @@ async function checkPass(pass: StoredPass, url: string, type: string): Promise<v
   const address = `${url}/v1/passes/${encodeURIComponent(type)}/${encodeURIComponent(pass.serialNumber)}`
   const addressError = (why: string) =>
     new OperatorError(
-      `${url} ${why}. Phones that move there would be lost. First import the passes on the new server (passes export ` +
-        `--handover), and check that ${url} reaches it. To move the phones anyway, use --unchecked.`,
+      `${url} ${why}. Phones that move there would be lost. First import the passes on the new server ` +
+        `("passes export --handover"), and check that ${url} reaches it. To move the phones anyway, use ` +
+        '--unchecked.',
     )
   const ask = async (method: 'HEAD' | 'GET'): Promise<number> => {
     // Do not follow redirects, because a phone does not send its token to another address.

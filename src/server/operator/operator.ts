@@ -51,13 +51,13 @@ async function workOn<T>(database: Database, work: Work<T>): Promise<T> {
 }
 
 export function lacksMigrations(pending: string[]): OperatorError {
-  return new OperatorError(`The database lacks the migrations ${pending.join(', ')}: run passes migrate first.`)
+  return new OperatorError(`The database lacks the migrations ${pending.join(', ')}: run "passes migrate" first.`)
 }
 
 export async function getWorkspace(store: Store, nameOrId: string): Promise<StoredWorkspace> {
   const workspace = await store.workspaces.findByNameOrId(nameOrId)
   if (!workspace)
-    throw new OperatorError(`Workspace ${nameOrId} not found. To list all workspaces, run passes workspace list.`)
+    throw new OperatorError(`Workspace ${nameOrId} not found. To list all workspaces, run "passes workspace list".`)
   return workspace
 }
 

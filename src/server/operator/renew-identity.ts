@@ -78,7 +78,7 @@ function renew(
 
 function assertFits({ name, platform, isSandbox }: StoredIdentity, { files, keyFile }: RenewedFrom): void {
   if (isSandbox && (files || keyFile !== undefined)) {
-    throw new OperatorError(`${name} is a sandbox identity, which needs no files: run passes identity renew ${name}`)
+    throw new OperatorError(`${name} is a sandbox identity, which needs no files: run "passes identity renew ${name}"`)
   }
   if (platform === 'google' && files) {
     throw new OperatorError(`${name} is an identity of Google: give its --key-file.`)

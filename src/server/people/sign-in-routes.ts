@@ -195,8 +195,8 @@ async function completeDevice(event: H3Event, options: PeopleOptions, provider: 
 
 /** The errors that end a sign-in on another device (RFC 8628, section 3.5). Entra ID has its own name for a denial. */
 const deviceErrors: Record<string, string> = {
-  access_denied: 'It was denied at the provider.',
-  authorization_declined: 'It was denied at the provider.',
+  access_denied: 'The sign-in was denied at the provider.',
+  authorization_declined: 'The sign-in was denied at the provider.',
   expired_token: 'The code has expired.',
 }
 

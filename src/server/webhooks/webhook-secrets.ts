@@ -41,7 +41,7 @@ export function createWebhookSecrets({ current, previous }: ServerKeys) {
             secret: renewed(secrets.secret, id),
             retiredSecrets: secrets.retiredSecrets.map(({ secret, until }) => ({ secret: renewed(secret, id), until })),
           }),
-          (err) => log.error({ err, webhookId: id }, 'the secret of a webhook cannot be read: rotate it'),
+          (err) => log.error({ err, webhookId: id }, 'the secret of a webhook cannot be read: rotate the secret'),
         )
         if (resealed) await store.transaction((tx) => tx.webhooks.replaceSecrets(id, secrets, resealed))
       }

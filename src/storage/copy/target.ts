@@ -23,7 +23,7 @@ export function isHalfCopied(db: Knex): Promise<boolean> {
 export async function requireWhole(db: Knex): Promise<void> {
   if (!(await isHalfCopied(db))) return
   throw new SetupError('A copy to this database was started and is not complete.', {
-    fix: `run passes copy with the same --from and --to again to resume, or ${START_OVER}`,
+    fix: `run "passes copy" with the same --from and --to again to resume, or ${START_OVER}`,
   })
 }
 

@@ -245,7 +245,7 @@ class UsedTime {
 
 function tooMany(): ApiError {
   return new ApiError('SERVICE_UNAVAILABLE', {
-    message: 'Too many requests of this workspace wait for their turn; send fewer at once.',
+    message: 'Too many requests of this workspace are waiting. Send fewer concurrently.',
     headers: { 'retry-after': '1' },
   })
 }

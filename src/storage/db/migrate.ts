@@ -86,7 +86,7 @@ async function listPending(db: Knex, known: Migrations): Promise<string[]> {
   const applied: string[] = await db('migrations').pluck('name')
   if (isOfDevelopmentBuild(applied)) {
     throw new SetupError(`This database ${DEVELOPMENT_BUILD}.`, {
-      fix: 'with the old build, run passes export --handover; then start this version on an empty database, and run passes import FILE',
+      fix: 'with the old build, run "passes export --handover"; then start this version on an empty database, and run "passes import FILE"',
     })
   }
   return Object.keys(known).filter((name) => !applied.includes(name))

@@ -128,7 +128,10 @@ test('a member logs in with a code that they enter on another device', async () 
   expect(JSON.parse(String(stdout)).token).toMatchObject({ name: 'anna@example.com', role: 'member' })
   device.tokenError = 'access_denied'
   const denied = await run(['login', '--sso', '--url', other.url], undefined, { env })
-  expect(denied).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('It was denied at the provider.') })
+  expect(denied).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('The sign-in was denied at the provider.'),
+  })
   expect(denied.stderr).toContain('use a browser of this machine')
   const forged = await fetch(`${other.url}/desk/device/token`, {
     method: 'POST',

@@ -94,7 +94,7 @@ export function* checkClassTexts({ google, event }: Definition): Generator<Issue
   const { classKey } = google ?? {}
   const keyNames = classKey === undefined ? [] : placeholdersIn(classKey)
   if (classKey !== undefined && keyNames.every(isShared)) {
-    const message = 'Contains no placeholder of a variable, so that all passes have the same key: remove it'
+    const message = 'Contains no placeholder of a variable, so all passes would have the same key: remove the key'
     yield { path: ['google', 'classKey'], message }
     return
   }

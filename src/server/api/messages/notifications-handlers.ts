@@ -89,7 +89,7 @@ async function requirePlace(tx: Repositories, workspaceId: string, passId: strin
   )
   if (seconds === 0) return
   throw new ApiError('PASS_NOTIFICATION_RATE_LIMITED', {
-    message: `The pass has used its 3 ${CAPPED_PLATFORM} notifications of 24 hours, including SKIPPED ones. Send this one ${seconds} s later.`,
+    message: `The pass already has 3 ${CAPPED_PLATFORM} notifications within 24 hours, including SKIPPED ones. Send this one ${seconds} s later.`,
     details: { passId, retryAfterSeconds: seconds },
     headers: { 'retry-after': String(seconds) },
   })

@@ -189,7 +189,7 @@ async function followAddress(
   } catch (error) {
     if (!(error instanceof AddressTaken)) throw error
     throw new ApiError('CONFLICT', {
-      message: `Another pass of the join page has this address: change variables.${variable} of that pass first, or erase it.`,
+      message: `Another pass of the join page has this address: change variables.${variable} of that pass first, or erase that pass.`,
       details: { passId: id, variable },
     })
   }
@@ -216,7 +216,7 @@ function requireShownCode(pass: StoredPass, { definition }: VersionContent): voi
   const message = definition.design.barcode?.message
   throw new ApiError('CONFLICT', {
     message: message
-      ? `The barcode does not show the scan code: its message is ${message}. Change the variables in it instead.`
+      ? `The barcode does not show the scan code: its message is ${message}. Change the variables in the message instead.`
       : 'The pass does not show the scan code, because its template has no barcode.',
     details: { passId: pass.id, templateVersionId: pass.templateVersionId },
   })
@@ -228,8 +228,8 @@ function requireOtherCode(pass: StoredPass, { definition }: VersionContent, dige
   if (!identifierDigest(before).equals(digest)) return
   throw new ApiError('CONFLICT', {
     message:
-      `The barcode would not change: its message is ${definition.design.barcode?.message}. Change the variables in it, ` +
-      'so that the previous holder cannot use it.',
+      `The barcode would not change: its message is ${definition.design.barcode?.message}. Change the variables in ` +
+      'the message, so that the previous holder cannot use the barcode.',
     details: { passId: pass.id },
   })
 }

@@ -141,7 +141,7 @@ async function findSince(
   if (renamed === undefined) return snapshot
   throw stale(
     since,
-    'A template was renamed since the snapshot, which changes all of its passes. Fetch a whole snapshot.',
+    'Since the snapshot, a template was renamed, so all of its passes have changed. Fetch a whole snapshot.',
   )
 }
 

@@ -19,7 +19,7 @@ import type { ClockSkew } from './database-checks.ts'
 export function checkConfiguration(config: Config): Promise<Check[]> {
   return examine('Configuration', {
     Platforms: {
-      fix: 'give the credentials of the platform, or leave it out: passes serve --platforms apple',
+      fix: 'give the credentials of the platform, or leave out the platform: passes serve --platforms apple',
       check() {
         const sandboxed = sandboxedPlatforms(config)
         const states = config.platforms.map((name) => `${name} ${sandboxed.includes(name) ? 'in the sandbox' : 'real'}`)
@@ -27,7 +27,7 @@ export function checkConfiguration(config: Config): Promise<Check[]> {
       },
     },
     Settings: {
-      fix: 'use valid values of --fault; to list them, run passes serve --help',
+      fix: 'use valid values of --fault; to list them, run "passes serve --help"',
       check() {
         parseFaults(config.faults)
         if (config.isProduction && config.allowInsecureWebhooks) {
@@ -77,7 +77,7 @@ export function checkServerKey(config: Config, database: Database | undefined): 
         return passed(
           known === fingerprint(keys.current)
             ? 'matches the database'
-            : 'a previous key matches: the next start of a server changes to the current key',
+            : 'a previous key matches: a server changes to the current key when it next starts',
         )
       },
     },
@@ -126,7 +126,7 @@ function quoted(path: string): string {
 const TIMEOUT_MS = 10_000
 const MAX_BYTES = 4 * 1024 * 1024
 const GIVE = 'give the address at which phones reach the server: --public-url https://… (PASSES_PUBLIC_URL)'
-const REACH = 'start the server with passes serve, and check the host name, the proxy, and its certificate'
+const REACH = 'start the server with "passes serve", and check the host name, the proxy, and its certificate'
 
 /** Checks that the public URL reaches this service, and compares the responding server's clock with the local one. */
 export async function checkPublicUrl(

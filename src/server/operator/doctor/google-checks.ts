@@ -52,7 +52,7 @@ export async function checkGoogle(
     Class: {
       fix: ALLOW_CONNECTIONS,
       async check() {
-        if (!canWrite) return skipped('to create a class, run passes doctor --write')
+        if (!canWrite) return skipped('to create a class, run "passes doctor --write"')
         const trial = { publicUrl: config.publicUrl, rejections }
         if (identity) return tryWrite(identity, createGoogleApi({ identity, endpoints }), trial)
         if (!isSandboxed) return skipped(reason ?? NO_IDENTITY)
@@ -115,7 +115,7 @@ async function inSandbox(
   }
 }
 
-const NO_SANDBOX = 'google runs in the sandbox, but no server is running: start one with passes serve'
+const NO_SANDBOX = 'google runs in the sandbox, but no server is running: start one with "passes serve"'
 
 interface Trial {
   publicUrl: string | undefined
@@ -163,7 +163,8 @@ async function checkLocations(issuerId: string, rejections: KnownLocationRejecti
   const rejection = await rejections.find(issuerId)
   if (!rejection) return passed('Google has rejected no locations')
   return skipped(
-    `passes are issued without locations, because Google rejected them for the issuer ${issuerId} at ${rejection.at}: ${rejection.message} ` +
-      'Ask the support of Google Wallet to allow them, then run passes doctor --write',
+    `passes are issued without locations, because Google rejected them for the issuer ${issuerId} at ` +
+      `${rejection.at}: ${rejection.message} Ask the support of Google Wallet to allow them, then run ` +
+      '"passes doctor --write"',
   )
 }

@@ -51,7 +51,7 @@ const TIMEOUT_MS = 5_000
 export function checkPauses({ metrics }: Pick<Config, 'metrics'>): Promise<Check[]> {
   const check = (): Finding | Promise<Finding> => {
     if (!metrics || metrics.port === 0) {
-      return skipped('shown by passes_identity_paused of each worker: give its --metrics-port')
+      return skipped('shown by the metric passes_identity_paused of each worker: give the --metrics-port of the worker')
     }
     return ask(`http://${urlHost(metrics.host)}:${metrics.port}/metrics`)
   }
@@ -73,7 +73,8 @@ async function ask(url: string): Promise<Finding> {
     .map((line) => `${label(line, /identity="([^"]*)"/)} (${label(line, /provider="([^"]*)"/)})`)
     .join(', ')
   return failed(
-    `Paused because their platform does not respond, so updates of their passes wait: ${names}.`,
-    'the log shows the response of the platform; if the platform rejects the key, run passes identity renew to end the pause immediately',
+    `The platform does not respond to these identities, so updates of their passes wait: ${names}.`,
+    'the log shows the response of the platform; if the platform rejects the key, run "passes identity renew" to ' +
+      'end the pause immediately',
   )
 }

@@ -78,7 +78,7 @@ export async function checkSignIn(
           const seconds = Math.round(Math.abs(clock().getTime() - theirs) / 1000)
           if (seconds <= CLOCK_TOLERANCE_SECONDS) return passed(`${seconds} s apart from the provider`)
           return failed(
-            `The clock differs from the provider by ${seconds} s, so that its tokens are rejected.`,
+            `The clock differs from the provider by ${seconds} s, so tokens of the provider are rejected.`,
             'synchronize the clock of this machine, for example with NTP',
           )
         },

@@ -37,7 +37,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       if (late.length === 0) return passed(`${queues.reduce((sum, { due }) => sum + due, 0)} due, none for long`)
       return failed(
         `No worker ran these due jobs: ${late.join('; ')}.`,
-        'start a worker, or more of them: passes serve --role worker',
+        'start one or more workers: passes serve --role worker',
       )
     },
   },
@@ -46,7 +46,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
     async check({ store: { overviews }, at }) {
       const { discarded } = await overviews.read(at)
       if (discarded.length === 0) return passed('none')
-      const fix = 'to see the reasons, run passes jobs list; to retry the jobs, run passes jobs retry --all'
+      const fix = 'to see the reasons, run "passes jobs list"; to retry the jobs, run "passes jobs retry --all"'
       return failed(`Discarded: ${describeCounts(discarded)}.`, fix)
     },
   },
@@ -57,7 +57,8 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       if (quarantined.length === 0) return passed('none')
       return failed(
         `Workers stopped or hung ${MAX_JOB_LAPSES} times while they ran these jobs: ${describeCounts(quarantined)}.`,
-        'to list the jobs, run passes jobs list; to retry one, separately from other jobs, run passes jobs retry ID; to remove one, run passes jobs delete ID',
+        'to list the jobs, run "passes jobs list"; to retry one, separately from other jobs, run ' +
+          '"passes jobs retry ID"; to remove one, run "passes jobs delete ID"',
       )
     },
   },
@@ -76,7 +77,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       const next = `passes webhook ${first.status === 'DISABLED' ? 'enable' : 'test'} ${first.id}`
       return failed(
         `${counts}: ${names.join('; ')}.`,
-        `to see the reasons, run passes webhook deliveries --webhook ${first.id}; then run ${next}`,
+        `to see the reasons, run "passes webhook deliveries --webhook ${first.id}"; then run "${next}"`,
       )
     },
   },
@@ -92,11 +93,12 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       return kind === 'version'
         ? failed(
             `${counts}; the latest is ${place}: ${message}`,
-            'publish a version without the rejected content, and upgrade its passes: passes template upgrade',
+            'publish a version without the rejected content, and upgrade its passes with "passes template upgrade"',
           )
         : failed(
-            `${counts}; the latest is the class of pass ${passId ?? '(no longer stored)'} of ${place}, which has a classKey: ${message}`,
-            'give one of its passes values that Google accepts, which also updates the class: passes update',
+            `${counts}; the latest is the class (with a classKey) of pass ${passId ?? '(no longer stored)'} of ` +
+              `${place}: ${message}`,
+            'give one of its passes values that Google accepts, with "passes update"; this also updates the class',
           )
     },
   },
@@ -131,7 +133,8 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       }
       return failed(
         `${waiting.newCount} entries of ledgers and audit logs are not chained, the oldest for ${seconds} s.`,
-        'passes scans verify and passes audit verify show broken entries; if there are none, start a worker: passes serve --role worker',
+        '"passes scans verify" and "passes audit verify" show broken entries; if there are none, start a worker: ' +
+          'passes serve --role worker',
       )
     },
   },
@@ -147,7 +150,8 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       )
       return failed(
         `${names.join('; ')}.`,
-        `run passes token rotate ${first.id} --workspace ${first.workspaceName}; if the token is unused, run passes token revoke instead`,
+        `run "passes token rotate ${first.id} --workspace ${first.workspaceName}"; if the token is unused, run ` +
+          '"passes token revoke" instead',
       )
     },
   },
