@@ -33,7 +33,7 @@ export interface CopyOptions {
   onProgress?: (progress: CopyProgress) => void
 }
 
-/** An error that says why a copy is not possible or failed, and what to do. */
+/** An error that says why a copy is impossible or failed, and what to do. */
 class CopyError extends SetupError {
   override readonly name = 'CopyError'
 }

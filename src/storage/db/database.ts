@@ -91,8 +91,7 @@ const SQLITE_READERS = 3
 const SQLITE_PASSES_PER_TURN = 25
 
 /**
- * The default time limit of a statement of a request, in milliseconds. A list that takes longer needs a narrower
- * filter.
+ * The default time limit of a request's statement, in milliseconds. A list that takes longer needs a narrower filter.
  */
 export const STATEMENT_LIMIT_MS = 2_000
 

@@ -150,7 +150,7 @@ export async function whileSearchForgets(db: Knex, work: () => Promise<void>): P
 }
 
 /**
- * Joins to each row the passes whose IDs the subselect `chosen` returns. With an `in` condition, PostgreSQL would scan
+ * Joins each row to the passes whose IDs the subselect `chosen` returns. With an `in` condition, PostgreSQL would scan
  * all passes.
  */
 export function joinChosenPasses(db: Knex, chosen: string): string {

@@ -28,9 +28,7 @@ export interface Mapping<F extends Fields> {
   /** Returns the columns of the given fields. Omits the columns of fields that are `undefined`. */
   write<Name extends keyof F>(record: Pick<Values<F>, Name>): Row<Pick<F, Name>>
   write(record: Partial<Values<F>>): Partial<Row<F>>
-  /**
-   * Returns the columns of a table for `select`. `others` replaces some by columns with other names or by expressions.
-   */
+  /** Returns the columns of a table for `select`. `others` replaces some of them with other columns or expressions. */
   from(table: string, others?: { [Name in keyof Row<F>]?: string | Knex.Raw }): Record<string, string | Knex.Raw>
 }
 

@@ -59,7 +59,7 @@ export const isQuarantined = `lapses >= ${MAX_JOB_LAPSES}`
 /** The maximum number of jobs per statement. */
 const MAX_MOVED = 5_000
 
-/** Jobs in bulk: the counts, failed jobs that operators retry or delete, and the postponement of jobs. */
+/** Bulk work on jobs: counts, retries and deletions of failed jobs, and postponements. */
 export class Backlog extends Repository {
   /** Counts jobs by kind: waiting, running, discarded, and quarantined, with the due time of the first waiting job. */
   async counts(): Promise<BacklogCounts[]> {

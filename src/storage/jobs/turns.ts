@@ -120,7 +120,7 @@ async function findTurn(
     db,
     `turn-${isRegularQueue(queue) ? 'queue' : queue}`,
     { queue, priority, at: at.getTime(), after: after ?? null, except: bindIds(db, except) },
-    // Wrap around to the first workspace if no later one can have the turn.
+    // Wrap around to the first workspace if no later one has a job to run.
     () => `select coalesce((${turn(next('and workspace_id > :after'))}), (${turn(next(''))})) as workspace_id`,
   )
   return row?.workspace_id ?? undefined

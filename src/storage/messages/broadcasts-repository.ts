@@ -211,7 +211,7 @@ export class Broadcasts extends Repository {
         .join('google_objects', 'google_objects.pass_id', 'passes.id')
         .whereNotNull('installed_at')
     const meant = () => whereIssuedAt(installed(), at)
-    // Count one message for each object whose class is unknown, because it gets a separate message.
+    // Count one message for each object of an unknown class, because each gets a separate message.
     const messages: { n: number | string }[] = await meant()
       .groupBy('passes.google_identity_id')
       .select({ n: this.db.raw('count(distinct coalesce(class_suffix, cast(passes.id as text)))') })
@@ -264,8 +264,7 @@ export interface ClassForecast {
   /** The number of messages, for each identity. */
   messages: number[]
   /**
-   * The number of installed passes of the project that are not issued, but receive the message as members of these
-   * classes.
+   * The number of installed passes of the project that are not issued, but receive the message as members of a class.
    */
   others: number
 }

@@ -22,7 +22,7 @@ export interface HandOverPass {
   devices: { deviceId: string; pushToken: string }[]
 }
 
-/** Reads passes with the data that another server needs to take them over, by ID (decisions/0020). */
+/** Reads passes by ID, with the data that another server needs to take them over (decisions/0020). */
 export class HandOver extends Repository {
   async count(workspaceId: string, filter: HandOverFilter): Promise<number> {
     return countRows(this.passes(workspaceId, filter))

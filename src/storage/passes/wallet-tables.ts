@@ -25,7 +25,7 @@ export interface WalletTable {
 export const walletTables: Record<Platform, WalletTable> = {
   apple: {
     table: 'apple_registrations',
-    // A device without downloads has version 1, with which the pass was added, although its `fetched_version` is 0.
+    // A device without downloads has version 1, the one that was added, although its `fetched_version` is 0.
     isStale: 'passes.wallet_version > 1 and wallet.fetched_version < passes.wallet_version',
     devices: 'count(*)',
     device: 'wallet.device_id',

@@ -150,8 +150,8 @@ export class SnapshotEntries extends Repository {
     const all = this.scans(workspaceId, ids).orderBy('pass_id')
     const found: ScanRow[] = await all.limit(SCANS_PER_PAGE + 1)
     if (found.length <= SCANS_PER_PAGE) return { passes: page, scans: groupBy(found, passOf) }
-    // Cut the page before the last pass with scans. Scans are read in the order of the passes, so those of the last
-    // pass can be incomplete.
+    // Cut the page before the last pass with scans. Scans are read in the order of the passes, so the last pass's scans
+    // can be incomplete.
     const cut = ids.indexOf(found.at(-1)!.pass_id)
     const passes = page.slice(0, Math.max(1, cut))
     const scans = groupBy(found, passOf)

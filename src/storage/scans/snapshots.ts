@@ -180,7 +180,7 @@ const sources: Record<ChangeSource, (db: Knex, request: SourceRequest) => Knex.Q
   },
 
   /**
-   * Finds passes that a server whose clock was ahead created before the earlier snapshot. That snapshot excluded them,
+   * Finds passes created before the earlier snapshot by a server whose clock was ahead. That snapshot excluded them,
    * because their IDs are after its time.
    */
   ahead(db, { since, place, ofProject }) {

@@ -23,7 +23,7 @@ export interface RetiredSecret {
 
 const secretFields = {
   secret: text,
-  /** The retired secrets, newest first. Each one signs in addition to the current secret until its end. */
+  /** The retired secrets, newest first. Until its end, each one signs in addition to the current secret. */
   retiredSecrets: {
     read(text: string): RetiredSecret[] {
       const retired: { secret: string; until: number }[] = JSON.parse(text)

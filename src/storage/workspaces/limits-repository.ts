@@ -161,7 +161,7 @@ export class Usage extends Repository {
       passes: stored('passes'),
       storedBytes: stored('stored_bytes'),
       waitingJobs: perWorkspace(this.waitingJobs()),
-      // The limit is per template, so compare it with the drafts of the template that has the most.
+      // The limit is per template, so compare it with the most drafts of any template.
       draftsPerTemplate: perWorkspace(draftsPerTemplate, 'max(n)', 'sum(n)'),
       scheduledSends: perWorkspace(this.db(this.db.unionAll(scheduled).as('scheduled'))),
     }

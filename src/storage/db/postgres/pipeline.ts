@@ -159,7 +159,7 @@ class Pipeline {
   private settle(wire: Wire, error: unknown): void {
     for (const query of this.queries.splice(0, this.place)) query.handleReadyForQuery(wire)
     for (const query of this.queries.splice(0)) {
-      // Forget the names of the statements that the server skipped, because it has not prepared them.
+      // Forget the names of the statements that the server skipped, because they were not prepared.
       if (query.name) delete wire.submittedNamedStatements[query.name]
       query.handleError(error ?? new Error('The statement was not run'), wire)
     }

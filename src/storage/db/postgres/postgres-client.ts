@@ -189,9 +189,9 @@ const BEGIN = silently('begin', 'BEGIN')
 const COMMIT = { sql: 'COMMIT', bindings: [], options: { name: 'commit' } }
 
 /**
- * Returns the settings of transactions of requests, with sequential scans disabled, because requests find rows by key.
- * A plan that was made while a table was small would scan the grown table for each row until the next autoanalyze, up
- * to a minute later.
+ * Returns the settings for transactions of requests. Sequential scans are disabled: requests find rows by key. A plan
+ * that was made while a table was small would scan the grown table for each row until the next autoanalyze, up to a
+ * minute later.
  */
 const limitsOf = (transactionLimitMs: number): Settings => ({
   statement_timeout: transactionLimitMs,

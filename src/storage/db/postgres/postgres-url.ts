@@ -46,7 +46,7 @@ export function parsePostgresUrl(url: string): PostgresAddress {
   return { connectionString, settings }
 }
 
-/** Creates a client, which does not connect, to make the driver parse the address. Throws if parsing fails. */
+/** Makes the driver parse the address, with a client that does not connect. Throws if parsing fails. */
 function checkParsable(connectionString: string): void {
   try {
     new pg.Client({ connectionString })

@@ -144,7 +144,7 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
     }
 
     destroyRawConnection(connection: Connection) {
-      // Finalize the statements first, because SQLite does not close a connection that still has some.
+      // Finalize the statements first: SQLite does not close a connection with open statements.
       for (const statement of connection.statements?.values() ?? []) statement.finalize()
       return super.destroyRawConnection(connection)
     }
@@ -302,8 +302,8 @@ export function noteDamage(file: string): void {
     writeSync(note, 'SQLite found this database damaged. See docs/backup.md.\n')
     closeSync(note)
   } catch {
-    // Ignore the error, for example of a folder that is not writable: this process still rejects writes, and the next
-    // process must detect the damage itself.
+    // Ignore the error (the folder might not be writable): this process still rejects writes, and the next process must
+    // detect the damage itself.
   }
 }
 

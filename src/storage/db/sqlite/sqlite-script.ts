@@ -30,7 +30,7 @@ function literal(value: unknown): string {
     return Number.isInteger(value) ? String(value) : fraction(value)
   if (value instanceof Uint8Array) return `x'${Buffer.from(value).toString('hex')}'`
   if (typeof value !== 'string') throw new Error(`SQLite cannot store a ${typeof value}`)
-  // SQLite ends a script at a NUL, so write text that contains one as bytes.
+  // SQLite ends a script at a NUL, so write text with a NUL as bytes.
   if (value.includes('\0')) return `cast(x'${Buffer.from(value).toString('hex')}' as text)`
   return `'${value.replaceAll("'", "''")}'`
 }

@@ -216,7 +216,7 @@ export async function createUsage(db: Knex): Promise<void> {
   await inDialect(db, { postgres: measureOnPostgres, sqlite: measureOnSqlite })
 }
 
-/** Counts inserts once per statement, because they can have many rows, and other changes once per row. */
+/** Counts inserts, which can have many rows, once per statement, and other changes once per row. */
 async function measureOnPostgres(db: Knex): Promise<void> {
   const shard = 'pg_backend_pid() % 16'
   for (const { table, column, isPass, size } of measured) {

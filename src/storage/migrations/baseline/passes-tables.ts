@@ -38,8 +38,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.boolean('has_windows').notNullable()
     // Whether the version of the template defines balances.
     table.boolean('has_balances').notNullable().defaultTo(false)
-    // The sum of the entries of each balance, with their number and the time of the last one; null before the first
-    // entry.
+    // For each balance, the sum and number of its entries, and the time of the last one; null before the first entry.
     table.text('balance_sums')
     table.text('error')
     // Case-folded, for substring filters.
@@ -118,8 +117,7 @@ async function createPassIndexes(db: Knex): Promise<void> {
     db.raw(`create ${unique} index ${name} on passes (${columns}) where ${where}`)
   await create('passes_expiring', 'expires_at', "status = 'ISSUED' and expires_at is not null")
   await create('passes_erased', 'erased_at', 'erased_at is not null')
-  // Finds erased passes that still have an imported serial number, which is kept until their phones had time to fetch
-  // the erased pass.
+  // Finds erased passes whose imported serial number is kept until their phones had time to fetch the erased pass.
   await create('passes_erased_imported', 'erased_at', 'erased_at is not null and imported_serial_number is not null')
   await create('passes_by_google_class', 'google_class_id', 'google_class_id is not null')
   await create('passes_of_join_page', 'workspace_id, join_slug, id', 'join_slug is not null')
