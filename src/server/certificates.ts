@@ -12,10 +12,10 @@ export interface Certificate {
 
 const DAY_SECONDS = 86_400
 
-/** Doctor and the log warn about a certificate if fewer than this number of days remain until its expiry. */
+/** If a certificate expires in fewer days than this, doctor and the log warn about it. */
 export const WARNING_DAYS = 30
 
-/** Below this number of remaining days, the log reports an error, because a renewal takes days. */
+/** If a certificate expires in fewer days than this, the log reports an error, because a renewal takes days. */
 const URGENT_DAYS = 7
 
 export function certificatesOf({ apple }: { apple?: AppleIdentity }): Certificate[] {
@@ -32,12 +32,12 @@ export function certificatesOfIdentities(identities: Pick<StoredIdentity, 'name'
   )
 }
 
-/** Returns the seconds until a certificate expires; negative afterwards. */
+/** Returns the seconds until a certificate expires; negative after its expiry. */
 export function secondsLeft({ notAfter }: Pick<Certificate, 'notAfter'>, at: Date): number {
   return (notAfter.getTime() - at.getTime()) / 1000
 }
 
-/** Returns the whole days until a certificate expires; negative afterwards. */
+/** Returns the whole days until a certificate expires; negative after its expiry. */
 export function daysLeft(certificate: Pick<Certificate, 'notAfter'>, at: Date): number {
   return Math.floor(secondsLeft(certificate, at) / DAY_SECONDS)
 }

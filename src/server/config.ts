@@ -25,9 +25,9 @@ export interface OidcConfig {
   clientSecret: string
   /** Whether an email address counts as verified without the claim `email_verified`. */
   trustsEmail: boolean
-  /** The claim that lists the groups of a person. If omitted, people have only their roles as members. */
+  /** The claim that lists the groups of a person. If omitted, roles come only from memberships. */
   rolesClaim?: string | undefined
-  /** The roles that groups have. A group whose name is a role also has this role in the workspace `default`. */
+  /** The roles that groups have. A group that is named like a role also has that role in the workspace `default`. */
   groupRoles: GroupRole[]
 }
 
@@ -40,7 +40,7 @@ export interface GroupRole {
 
 export interface Config {
   host: string
-  /** 0 uses any free port. */
+  /** The port; 0 uses any free one. */
   port: number
   /** The address of the metrics, if they are served; port 0 uses any free one. */
   metrics?: { host: string; port: number } | undefined
@@ -80,7 +80,7 @@ export interface Config {
   corsOrigins?: string[]
   /** The provider with which people sign in. If omitted, people cannot sign in. */
   oidc?: OidcConfig | undefined
-  /** The folder of sandbox credentials. Default: next to the SQLite file. */
+  /** The folder of sandbox credentials. Default: next to the SQLite file, or in the working directory. */
   sandboxFolder?: string | undefined
   /** Faults that the emulators of the sandbox simulate. */
   faults: string[]
@@ -103,26 +103,26 @@ export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
 }
 
-/** Returns the path of the server key next to a SQLite file; undefined for PostgreSQL, whose key must be set. */
+/** Returns the path of the server key, next to the SQLite file; undefined for PostgreSQL, which has no key file. */
 export function serverKeyFile(config: Pick<Config, 'databaseUrl'>): string | undefined {
   const file = sqliteFile(config.databaseUrl)
   return file && `${resolve(file)}.key`
 }
 
-/** Returns the path of the file for the first owner token next to a SQLite file; undefined for PostgreSQL. */
+/** Returns the path of the first owner token, next to the SQLite file; undefined for PostgreSQL. */
 export function firstTokenFile(config: Pick<Config, 'databaseUrl'>): string | undefined {
   const file = sqliteFile(config.databaseUrl)
   return file && `${resolve(file)}.token`
 }
 
-/** Returns the configured folder of the sandbox. Default: next to the SQLite file, or in the working directory. */
+/** Returns the folder of the sandbox. Default: next to the SQLite file; for PostgreSQL, in the working directory. */
 export function sandboxFolder(config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>): string {
   if (config.sandboxFolder) return resolve(config.sandboxFolder)
   const file = sqliteFile(config.databaseUrl)
   return file ? `${resolve(file)}.sandbox` : join(process.cwd(), 'passes.sandbox')
 }
 
-/** Returns the content of a credential, and its name for errors. @throws CredentialError if it cannot be read */
+/** Returns the content of a credential, and its source for errors. @throws CredentialError if it cannot be read */
 export function readSecret(secret: Secret, flag: string): { source: string; pem: Buffer } {
   if (/^\s*(-----BEGIN|\{)/.test(secret)) return { source: flag, pem: Buffer.from(secret) }
   if (!existsSync(secret)) {

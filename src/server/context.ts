@@ -30,7 +30,7 @@ import type { WebhookSecrets } from './webhooks/webhook-secrets.ts'
 /** The services that all parts of the server share. */
 export interface Services {
   store: Store
-  /** The wallets of the server itself, for settings that all identities share. */
+  /** The wallets with the server's own identities, for settings that all identities share. */
   wallets: Wallets
   identities: Identities
   /** The breakers, which pause identities whose platform does not respond. */
@@ -72,7 +72,7 @@ export interface Services {
   stopping: AbortSignal
   /** The clock, which tests can set. */
   clock: () => Date
-  /** Whether the clock differs too much from that of the database (metrics/database-watch.ts). */
+  /** Whether the server's clock differs too much from the database's clock (metrics/database-watch.ts). */
   isClockOff: () => boolean
   log: Logger
   metrics: Metrics
@@ -97,7 +97,7 @@ export interface RequestContext {
   headers: Headers
   /** The work in flight in this process, by workspace. */
   inFlight: InFlight
-  /** Seals a cursor that a handler writes into an already encoded body. Other cursors are sealed with the response. */
+  /** Seals a cursor for a handler that encodes its own body. In other responses, cursors are sealed automatically. */
   sealCursor: (cursor: string) => string
 }
 

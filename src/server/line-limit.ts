@@ -4,11 +4,11 @@ export interface LineLimit {
   admits(source: string): boolean
 }
 
-/** The maximum number of lines per minute, in total and by one source, so that no client can fill the disk. */
+/** The maximum lines per minute, in total and per source, so that no client can fill the disk. */
 const MAX_LINES = 60
 const MAX_LINES_BY_SOURCE = 10
 const WINDOW_SECONDS = 60
-/** The maximum number of sources that are counted separately in a minute. */
+/** The maximum number of sources with a separate count in a minute. */
 const MAX_SOURCES = 10_000
 
 interface Window {
@@ -24,7 +24,7 @@ export interface LineLimitOptions {
   now?: () => number
 }
 
-/** @param onLeftOut called after each minute with omitted lines; receives their number and the number of all sources */
+/** @param onLeftOut called after a minute that had omitted lines, with their number and the number of all sources */
 export function createLineLimit(
   onLeftOut: (leftOut: number, sources: number) => void,
   { linesBySource = MAX_LINES_BY_SOURCE, now = monotonicSeconds }: LineLimitOptions = {},
@@ -61,7 +61,7 @@ export function createLineLimit(
   }
 }
 
-/** Returns a time in seconds that never goes back, even if the clock of the machine is set. */
+/** Returns a time in seconds that never decreases, even if the clock of the machine is set back. */
 export function monotonicSeconds(): number {
   return performance.now() / 1000
 }

@@ -24,7 +24,7 @@ export const linkKinds: readonly LinkKind[] = ['smart', ...platforms.slice(0, 2)
 export interface Link {
   kind: LinkKind
   workspaceId: string
-  /** The id of the group for the kind `group`. */
+  /** The ID of the pass, or of the group if the kind is `group`. */
   passId: string
   /**
    * The link generation of the pass, 0 to 2^32 - 1. Revoking the links increases the generation, which invalidates
@@ -37,7 +37,7 @@ export interface Link {
 
 type LinkCheck = { ok: true; link: Link } | { ok: false; reason: 'malformed' | 'tampered' | 'expired' }
 
-/** The key of links. A KeyObject is faster than bytes, which are converted to a key for each signature. */
+/** The key of links. A KeyObject is faster, because bytes are converted to a key for each signature. */
 type LinkKey = KeyObject | Uint8Array
 
 const VERSION = 1

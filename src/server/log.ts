@@ -34,8 +34,8 @@ export function createLogger(
 }
 
 /**
- * Returns a key for the failure in a log line if its repetitions can be omitted: the line has no facts except an error,
- * or the error is an outage of the database. Returns undefined for other lines.
+ * Returns a key for the failure in a log line whose repetitions can be omitted: a line with no facts except an error,
+ * or with an outage of the database. Returns undefined for other lines.
  */
 function repeatableFailure([facts, message]: readonly unknown[]): string | undefined {
   const { err } = (facts ?? {}) as { err?: unknown }

@@ -1,6 +1,6 @@
 export interface FieldWord {
   type: string | readonly string[]
-  /** The maximum number of items of a list, `Infinity` if it is unknown; `undefined` if the field is not a list. */
+  /** The maximum number of items of a list; `Infinity` for no known maximum, `undefined` if the field is not a list. */
   maxItems: number | undefined
   isRequired: boolean
 }

@@ -5,22 +5,22 @@ import { SetupError } from '../core/errors.ts'
 import type { Card } from '../core/rules/display/card.ts'
 import type { CheckValues } from '../core/rules/pass/pass-rules.ts'
 
-/** The properties of a pass from which the package or the object of a platform is built. */
+/** The properties of a pass from which a platform's package or object is built. */
 export interface WalletPass {
-  /** The ID of the current holder's copy of the pass, which the IDs of new objects contain. */
+  /** The ID of the current holder's copy of the pass. IDs of new objects contain it. */
   id: string
   /** The serial number at Apple if another provider issued the pass. If omitted, the serial number is the ID. */
   serialNumber?: string
   templateId: string
   templateVersion: number
   /**
-   * The suffix of the object's ID if the platform already has an object. Otherwise, the suffix consists of the ID of
-   * the pass and the kind.
+   * The suffix of the ID of the existing object. If omitted, the suffix of a new object consists of the ID of the pass
+   * and the kind.
    */
   objectSuffix?: string
-  /** The IDs of the objects of `google.linkedPasses` that exist at Google. */
+  /** The object IDs of those `google.linkedPasses` that exist at Google. */
   linkedObjectIds?: string[]
-  /** Apple's authenticationToken: random for each holder of a pass, and never changed. */
+  /** Apple's authenticationToken: random for each holder of a pass, and constant. */
   authenticationToken: string
   card: Card
   /** The web service that Apple devices must use in the future, if it is not this server. */
@@ -28,7 +28,7 @@ export interface WalletPass {
   /** The ID of the group of the pass. Wallets show the passes of a group in one stack. */
   groupId?: string
   translations?: Card[]
-  /** The images in the other languages. Set if `translations` is omitted. */
+  /** The images in the other languages. Set instead of `translations`. */
   translatedImages?: Pick<Card, 'language' | 'images' | 'ownImages'>[]
   /**
    * The text of the last notification, or its texts by language. Apple Wallet can only show a notification as a field
@@ -38,13 +38,13 @@ export interface WalletPass {
   /** The digest of the pass's classKey, if its version has one. Passes with the same digest share a class. */
   classDigest?: string
   /**
-   * The card without values of the holder. Resources that several holders share, such as a class, are built from it.
+   * The card without values of the holder. A resource that several holders share, such as a class, is built from it.
    */
   templateCard: Card
   templateTranslations?: Card[]
 }
 
-/** The maximum size of an image in points. The scale is the number of pixels per point in each direction. */
+/** The maximum size of an image in points. `scale` is the number of pixels per point in each direction. */
 export interface ImageSize {
   width: number
   height: number
@@ -67,7 +67,7 @@ export interface ProviderCall {
   provider: string
   /** The name of the identity. If omitted, it is the identity of the server. */
   identity?: string
-  /** The outcomes. A call to APNs has several, because it sends many pushes. */
+  /** The outcomes of the call. A call to APNs has several, because it sends many pushes. */
   outcomes: string[]
   seconds: number
 }
@@ -87,7 +87,7 @@ interface VersionContent {
 
 export interface Wallet {
   readonly platform: Platform
-  /** The account at the platform that passes belong to: the pass type identifier, or the ID of the issuer. */
+  /** The account that passes belong to at the platform: the pass type identifier, or the ID of the issuer. */
   readonly account: string
   /** @throws ApiError PASS_ISSUING_FAILED, or the `signingError` of the platform */
   check(pass: WalletPass, at: Date): Promise<void>
@@ -97,6 +97,6 @@ export interface Wallet {
    * @throws ApiError like check
    */
   checkVersion?(version: VersionContent, sample: WalletPass, at: Date): Promise<Issue[]>
-  /** Compiles the platform's checks of the values of a version's passes. Returns `undefined` if there are none. */
+  /** Compiles the platform's checks of values for a version's passes. Returns `undefined` if there are none. */
   compileValues?(version: VersionContent): CheckValues | undefined
 }

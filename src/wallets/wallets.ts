@@ -13,7 +13,7 @@ export interface Side {
 
 interface ConnectedSides {
   apple: Side & { wallet: AppleWallet; push: (ApplePush & Partial<RenewablePush>) | undefined }
-  /** Requests are rate-limited per identity. */
+  /** The API of each identity has its own rate limit. */
   google: Side & { wallet: GoogleWallet; api: GoogleApi; callbacks: CallbackVerifier }
 }
 

@@ -31,13 +31,13 @@ export interface EventLoopSchedulerOptions {
 }
 
 /**
- * `fraction`: the fraction of busy time above which workspaces yield to each other. `ms`: the time for which they
- * continue to yield after a measurement above this fraction.
+ * `fraction`: if the event loop is busy for more than this fraction of the time, workspaces yield to each other. `ms`:
+ * they continue to yield for this time after the last such measurement.
  */
 const BUSY = { fraction: 0.6, ms: 3_000 }
 
 /**
- * The bounds of the pause of a workspace after large work. The maximum limits the pause if the work took minutes
+ * The bounds of the pause that follows large work of a workspace. The maximum limits the pause if the work took minutes
  * because the database or the process was suspended. The minimum is also the interval of measurements, and the time for
  * which large requests and jobs yield after a small request.
  */
@@ -134,8 +134,8 @@ export function createEventLoopScheduler({
     compareUse(workspace)
     if (kind === 'small') workspace.smallAt = workspace.seenAt
     if (kind === 'list' && !mustYield(workspace, kind)) {
-      // Start the list without queuing it in the line: large requests in the line can be yielding to small requests of
-      // the workspace, but a list does not yield to those.
+      // Start a list without queuing it: large requests in its line can be yielding to small requests of the workspace,
+      // to which a list does not yield.
       workspace.use += cost
       return Promise.resolve(() => undefined)
     }

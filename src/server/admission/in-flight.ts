@@ -5,8 +5,8 @@ import { createCounters } from './counters.ts'
 export interface InFlight {
   count(workspaceId: string): number
   /**
-   * Counts one use until the returned function is called. A party of the workspace, such as a door, is rejected if its
-   * own uses are at least as many as the free ones, so that some capacity always remains for other parties.
+   * Counts one use until the returned function is called. A party of the workspace, such as a door, is rejected if it
+   * has at least as many uses as are free, so that some always remain for other parties.
    * @throws ApiError TOO_MANY_REQUESTS with Retry-After
    */
   enter(workspaceId: string, allowed: number, party?: string): () => void

@@ -5,8 +5,8 @@ export interface JoinLimits {
   /** The limit by client address. */
   address: Limit
   /**
-   * The limit by page, with networks as parties: if some networks use up most of the limit, their submissions are
-   * rejected, while submissions from other networks are still accepted.
+   * The limit by page, with networks as parties: if some networks use up most of the limit, only their submissions are
+   * rejected.
    */
   page: Limit
 }

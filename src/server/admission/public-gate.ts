@@ -3,7 +3,7 @@ import { createCounters } from './counters.ts'
 
 /**
  * A limit on concurrent requests without a token, in total and per address, so that unauthenticated clients cannot use
- * up the server. Further requests wait for up to `timeoutMs`.
+ * up the server. Requests above the limit wait for up to `timeoutMs`.
  */
 export interface PublicGate {
   /**

@@ -20,7 +20,7 @@ export interface Limits {
   removals: Limit
   /** The limit of concurrent requests without a token. */
   publicGate: PublicGate
-  /** The buckets of tokens, whose usage is shared with other servers; undefined if the limit is disabled. */
+  /** The buckets of the limit by token, with usage shared among servers; undefined if the limit is disabled. */
   buckets: Buckets | undefined
 }
 
@@ -46,7 +46,7 @@ export type AddressLimit = Exclude<keyof typeof RATES, 'removal'>
 
 /**
  * Creates the limits of tokens and addresses in this process.
- * @param rate the rate of each token. With 0 requests per second, all limits of tokens and addresses are disabled
+ * @param rate the rate of each token. 0 requests per second disables the limits of tokens and addresses
  */
 export function createLimits(rate: Rate): Limits {
   const isOff = rate.perSecond === 0
@@ -66,7 +66,7 @@ export function createLimits(rate: Rate): Limits {
 
 /**
  * Rejections are delayed to slow down clients that ignore Retry-After, since a rejection costs almost as much as a
- * response. Only a few per key are delayed at the same time, so that delayed rejections cannot occupy all connections.
+ * response. Only `perKey` are delayed at the same time, so that they cannot occupy all connections.
  */
 const DELAYED = { ms: 500, perKey: 64 }
 
@@ -138,8 +138,8 @@ interface Rate {
   perSecond: number
   burst: number
   /**
-   * The factor by which the requests of a party are multiplied before they are compared with the remaining ones. With
-   * 9, one party gets a tenth of the burst, and ten greedy parties leave over a third to others. Default: 1.
+   * A party is rejected if its requests, multiplied by this factor, are at least as many as remain. With 9, one party
+   * gets a tenth of the burst, and ten greedy parties leave over a third to others. Default: 1.
    */
   partyWeight?: number
 }
@@ -149,8 +149,8 @@ export interface Buckets {
   /**
    * Counts a request and returns undefined, or returns the seconds until it is allowed. A `cost` above 1 counts as
    * several requests: the request is allowed if a request of cost 1 would be, and later requests wait until the debt is
-   * refilled. A party of a shared key is rejected if its requests, multiplied by `partyWeight`, are at least as many as
-   * remain, so that some requests remain for other parties.
+   * refilled. A party of a shared key can be rejected earlier (`partyWeight`), so that some requests remain for other
+   * parties.
    */
   take(key: string, now: number, cost?: number, party?: string): number | undefined
   /**
@@ -160,9 +160,7 @@ export interface Buckets {
   usage(now: number): Record<string, number>
   /** Deducts requests that the process `from` admitted since its usage was last read. */
   merge(from: string, key: string, count: number, now: number): void
-  /**
-   * Divides the remaining requests among the given number of processes, including this one, after an exchange of usage.
-   */
+  /** Divides the remaining requests among this and the other processes. Call it after an exchange of usage. */
   share(processes: number, now: number): void
   /** The number of keys in memory. */
   size(): number
@@ -179,14 +177,14 @@ interface Bucket {
   knownSince: number
   /** The time at which each of the other processes last admitted a request of the key. */
   others: Map<string, number>
-  /** The requests that each party used and that are not refilled yet. A refill reduces all of them in proportion. */
+  /** The part of the used requests that each party caused. A refill reduces all parts in proportion. */
   parts: Map<string, number>
 }
 
 /** The time for which a count is reported after it last rose, so that no process misses it. */
 const USAGE_TTL_SECONDS = 5
 
-/** A party with fewer unrefilled requests than this number is removed from `parts`: it no longer changes a decision. */
+/** A party whose part falls below this number is removed from `parts`: it no longer changes a decision. */
 const LEAST_PART = 0.01
 
 /**
@@ -258,7 +256,7 @@ export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buck
     usage(now) {
       const counts: [string, number][] = []
       for (const [key, bucket] of buckets) {
-        // Reset stale counts: other instances treat a key that reappears as new.
+        // Reset stale counts: when the key reappears, other instances treat its whole count as new.
         if (now - bucket.spentAt > USAGE_TTL_SECONDS) bucket.usage = 0
         if (bucket.usage > 0) counts.push([key, bucket.usage])
       }

@@ -55,7 +55,7 @@ function messageKinds(platform: Platform): string[] {
 
 /**
  * The maximum number of jobs in flight, by queue and priority. A workspace gets at most half of the batches, rounded
- * up, so that its batches cannot hold all slots of a queue while they hang at a provider.
+ * up, so that its batches cannot hold all slots of a queue if a provider does not respond.
  */
 export const queueOptions = {
   issuing: {
@@ -70,12 +70,12 @@ export const queueOptions = {
   },
   google: {
     urgent: { batchSize: 10, batches: 7 },
-    // Keep few requests to Google in flight. Further jobs wait in the outbox.
+    // Keep few requests to Google in flight. The other jobs wait in the outbox.
     interactive: { batchSize: 2, batches: 7 },
     // Keep this number low, because an urgent request has to wait for the bulk requests in flight.
     bulk: { batchSize: 5, batches: 3 },
   },
-  // One webhook per batch. There are many slots, so that slots remain free if many webhooks hang.
+  // One webhook per batch, and many slots, so that slots remain free if many webhooks hang.
   webhooks: { interactive: { batchSize: 1, batches: 255 } },
   // Run a few more jobs than the mailer has connections, so that a slow address does not delay other emails.
   mail: { interactive: { batchSize: 1, batches: 7 } },

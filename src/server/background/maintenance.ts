@@ -11,9 +11,9 @@ import { emitRemovals, queueWalletUpdates } from '../wallet-sync/holders.ts'
 const ROWS = { first: 250, most: 1_000 }
 
 /**
- * Returns the bounds of rows per transaction, at least `passesPerTurn`. With only ten rows, a busy PostgreSQL would
- * mark a third as many passes per second, and delete a sixth as many rows. On PostgreSQL, a larger transaction delays
- * no other writer.
+ * Returns the bounds of rows per transaction: at least `passesPerTurn`. With ten rows, a busy PostgreSQL would expire
+ * only a third as many passes per second, and delete only a sixth as many rows. On PostgreSQL, a larger transaction
+ * delays no other writer.
  */
 function rowsOf({ passesPerTurn }: Pick<Services['store'], 'passesPerTurn'>) {
   return { ...ROWS, least: passesPerTurn }
@@ -28,7 +28,7 @@ const DAY_MS = 24 * HOUR_MS
 const ERASED_REGISTRATION_DAYS = 30
 
 /**
- * The number of days for which callbacks are kept to recognize repeated ones. Google repeats a callback for a few
+ * The number of days for which callbacks are kept to recognize their repetitions. Google repeats a callback for a few
  * hours.
  */
 const GOOGLE_CALLBACK_DAYS = 30
@@ -40,14 +40,14 @@ const GOOGLE_CALLBACK_DAYS = 30
 const DEVICE_LOG_DAYS = 30
 
 /**
- * The number of days for which ended door invitations are kept. By then, every claim that began before the invitation
- * ended has finished.
+ * The number of days for which ended door invitations are kept. Every claim that began before an invitation ended has
+ * finished by then.
  */
 const DOOR_INVITATION_DAYS = 1
 
 /**
- * The number of days for which snapshots are kept. For a day, clients can request the changes since a snapshot. They
- * can then read the pages of these changes for another day.
+ * The number of days for which snapshots are kept. For a day, clients can request the changes since a snapshot; for
+ * another day, they can read the pages of these changes.
  */
 const SNAPSHOT_DAYS = 2
 
@@ -64,7 +64,7 @@ const UPGRADE_DAYS = 90
 const JOIN_SUBMISSION_DAYS = 30
 
 /**
- * Deletes rows past their retention, oldest first, in chunks with a transaction each, so that other writers proceed in
+ * Deletes rows past their retention, oldest first. Each chunk has its own transaction, so that other writers proceed in
  * between. Pending deliveries stay. Several servers can sweep concurrently. If a server stops, the next run continues.
  */
 export async function sweep(
@@ -122,7 +122,7 @@ export async function sweep(
 }
 
 /**
- * The number of hours whose figures are packed at once. Packing each hour separately would rewrite the block of a
+ * The number of hours whose figures are packed together. Packing each hour separately would rewrite the block of a
  * project more often.
  */
 const PACKED_HOURS = 6

@@ -72,7 +72,7 @@ export function startScheduler(services: SchedulerServices) {
   }
 }
 
-/** Returns a logger that keeps node-cron from printing to the console and does not log skipped runs. */
+/** Returns a logger that replaces node-cron's console output and omits skipped runs. */
 function quietly(log: Logger): CronLogger {
   return {
     debug: (message) => log.debug(String(message)),
@@ -84,7 +84,7 @@ function quietly(log: Logger): CronLogger {
 
 type Lease = ReturnType<typeof createLease>
 
-/** The duration of the lease, which is the time until another process takes over from a holder that died. */
+/** The duration of the lease. If its holder dies, another process takes over after this time. */
 const LEASE_SECONDS = 5
 
 /** Creates a lease for work that one process does for the fleet. */
@@ -93,8 +93,8 @@ export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>,
   let heldUntil: number | undefined
 
   /**
-   * Whether the lease lasts long enough that it needs no renewal yet. False if the end of the lease is too far away,
-   * which shows that the clock was set back.
+   * Whether the lease lasts long enough that it needs no renewal yet. False if the lease ends too far in the future,
+   * which means that the clock was set back.
    */
   function isSafe(now: number): boolean {
     const left = (heldUntil ?? now) - now

@@ -20,7 +20,7 @@ interface BrokenChain extends ChainKey {
   why: string
 }
 
-/** The number of entries per transaction: at first, and at most. */
+/** The initial and the maximum number of entries per transaction. */
 const ROWS = { first: 200, most: 2_000 }
 
 /**
@@ -95,7 +95,7 @@ async function chainEntries(
     }
     const added = await chain(tx, head, group)
     done.push(...group.map(({ id }) => id))
-    // Sign an empty chain once, at its beginning.
+    // Without new entries, sign a chain only if it has no signature yet.
     if (added.length === 0 && head.signature.length > 0) continue
     blocks.push(...added)
     const last = added.at(-1)
@@ -153,13 +153,10 @@ function toChained({ fixed, personal, salt, commitment }: Entry): Omit<ChainedEn
   return { values: fixed, commitment: salt ? commitmentOf(salt, personal) : commitment }
 }
 
-/** The number of blocks that a transaction removes from a chain: at first, and at most. */
+/** The initial and the maximum number of blocks that a transaction removes from a chain. */
 const BLOCKS = { first: 10, most: 1_000 }
 
-/**
- * Moves the beginnings of audit chains past the entries that retention deletes, and signs the chains before the
- * deletion.
- */
+/** Moves the beginning of each audit chain past the entries that retention will delete, and signs the chain. */
 export async function trimChains(
   chaining: Pick<Chaining, 'store' | 'clock' | 'signingKeys'>,
   before: Date,

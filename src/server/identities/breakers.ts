@@ -23,7 +23,7 @@ export interface WatchedCall<T> {
   outcomeOf(result: { value: T } | { error: unknown }): CallOutcome
   /** Returns the reason of a failed outcome for the log. If the call throws, the reason is the message of the error. */
   reasonOf?: ((value: T) => string | undefined) | undefined
-  /** Called at most once if the call hangs, so that other work does not wait for it. */
+  /** Called once if the call hangs, so that the caller can continue with other work. */
   onHang?: (() => void) | undefined
 }
 
@@ -44,7 +44,7 @@ const FIRST_PAUSE_MS = 2_000
 export const MAX_PAUSE_MS = 60_000
 /** The interval at which other work is retried while a call hangs. */
 const RECHECK_MS = 2_000
-/** The time after which a test that has not ended is repeated. It is longer than any call takes. */
+/** The time after which a test without a result is repeated. It is longer than any call takes. */
 const TRY_MS = 30_000
 
 /** Creates the breakers of a process on demand, by platform and identity; null is the identity of the server. */
@@ -65,8 +65,9 @@ export function createBreakers(options: BreakersOptions) {
 
 /**
  * Pauses the calls of an identity while its platform does not respond, so that other work continues. Calls pause for
- * two seconds after five consecutive failures, or after one call that hangs and fails. Each failed test doubles the
- * pause, up to a minute. While a call hangs, no other call begins until any call gets a response.
+ * two seconds after five consecutive failures, or after one call that hangs and fails. After a pause, one call tests
+ * the platform; a failure doubles the pause, up to a minute. While a call hangs, no other call begins until any call
+ * gets a response.
  */
 function createBreaker(
   { platform, identityId }: { platform: Platform; identityId: string | null },
@@ -100,7 +101,7 @@ function createBreaker(
 
   function failed(hung: boolean, reason: string | undefined): void {
     failures += 1
-    // During a pause, only the result of the test counts.
+    // During a pause, only the result of the testing call counts.
     const isOver = pauses === 0 ? hung || failures >= FAILURES_TO_PAUSE : isTrying
     if (!isOver) return
     const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** pauses, MAX_PAUSE_MS)
@@ -141,7 +142,7 @@ function createBreaker(
       const self = {}
       const before = answers
       let hung = false
-      // A test of the platform counts as hanging immediately, so that no other work waits for it.
+      // A call that tests the platform counts as hanging immediately, so that no other work waits for it.
       const timer = setTimeout(
         () => {
           if (answers > before) return

@@ -40,7 +40,7 @@ export function createLazyPush(
     },
     renew(renewed) {
       identity = renewed
-      // If the client rejects the renewed identity, connect again, so that pushes fail with the reason.
+      // If the client rejects the renewed identity, the next push connects again, and fails with the reason.
       const { push } = latest ?? {}
       push
         ?.then((one) => one.renew(renewed))

@@ -26,8 +26,7 @@ type Opener = (stored: StoredIdentity, before?: Side) => Promise<Side>
 export interface IdentitiesOptions {
   store: Store
   /**
-   * Returns the server's own identity, which flags configure. Called for each use, because its credentials can be
-   * replaced.
+   * Returns the server's own identity, from the flags. Called for each use, because its credentials can be replaced.
    */
   server: () => Partial<Sides>
   wallets: Wallets
@@ -40,7 +39,7 @@ export interface IdentitiesOptions {
 /** The interval of reads. It is short, because a change must reach each process within 10 seconds. */
 const REFRESH_MS = 5_000
 
-/** The minimum interval of reads that unknown pass types cause. Any client can request unknown pass types. */
+/** The minimum interval of reads for unknown pass types, which any client can request. */
 const MIN_REFRESH_MS = 1_000
 
 /**
@@ -76,7 +75,7 @@ export function createIdentities(options: IdentitiesOptions) {
     }
   }
 
-  /** Lets open connections use the changed row. Calls in flight end with the old keys. */
+  /** Switches the open connections of an identity to its changed row. Calls in flight end with the old keys. */
   async function follow(stored: StoredIdentity): Promise<void> {
     const before = opened.get(stored.id)
     if (before) {
@@ -101,7 +100,7 @@ export function createIdentities(options: IdentitiesOptions) {
 
   const openerOf = (platform: Platform) => openers[platform] as Opener
 
-  /** Opens an identity once. After a failure, the next pass tries again. */
+  /** Opens an identity once. After a failure, the next call tries again. */
   async function open(platform: Platform, id: string): Promise<Side> {
     const stored = opened.has(id) ? undefined : await find(id)
     const side = opened.get(id) ?? openerOf(platform)(stored!)
@@ -155,14 +154,14 @@ export function createIdentities(options: IdentitiesOptions) {
       }
       return found
     },
-    /** Returns the identities of an account, such as a pass type; none if it belongs to another server. */
+    /** Returns the identities of an account, such as a pass type. Returns none for an account of another server. */
     ofAccount: (platform: Platform, account: string) =>
       idsOf(
         (stored) => stored.platform === platform && accountOf(stored) === account,
         server()[platform]?.wallet.account === account,
       ),
     list: () => [...known.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)),
-    /** Reads the database now. This also happens every 5 seconds. */
+    /** Reads the identities from the database now. A timer also does this every 5 seconds. */
     refresh,
     async close(): Promise<void> {
       clearInterval(timer)
@@ -178,7 +177,7 @@ export interface IdentityConnections {
   openGoogle(of: { name: string; isSandbox: boolean; signer: GoogleSigner }): Promise<Omit<Sides['google'], 'wallet'>>
 }
 
-/** The connections of a process that reaches no platform for identities of the database, such as a test. */
+/** For a process, such as a test, that connects no identity of the database to its platform. */
 export const unconnected: IdentityConnections = {
   openPush() {
     throw new Error('APNs is not connected')

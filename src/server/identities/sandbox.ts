@@ -9,7 +9,7 @@ import { createSandboxGoogle, type ServiceAccount } from '../../wallets/sandbox/
 import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, sandboxFolder } from '../config.ts'
 
-/** The first start creates the credentials of the sandbox next to the database, readable only by their owner. */
+/** The first start creates the credentials of the sandbox next to the database. Only the owner can read these files. */
 
 /** The pass type of the sandbox. No real phone holds a pass of this type. */
 export const SANDBOX_PASS_TYPE = 'pass.test.passes.sandbox'
@@ -145,8 +145,8 @@ function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: 
 
 /**
  * Reads the folder, and creates it if it does not exist. If a file in the folder is missing, damaged, or expired, the
- * next folder is used (`apple`, `apple-2`, `apple-3`). A folder is created atomically: if several servers start at
- * once, all of them use the folder that was created first.
+ * next folder is used (`apple`, `apple-2`, `apple-3`). A folder is created atomically: if several servers start at the
+ * same time, all of them use the folder that was created first.
  */
 async function loadOrCreate<T>(
   base: string,

@@ -16,8 +16,8 @@ export interface DecodeRequest {
 export type DecodeResponse = { ready: true } | { made: MadeFiles } | { error: string }
 
 /**
- * The maximum memory of the process. Images within the limits need far less, and a leak must not use up the memory of
- * the machine.
+ * The maximum memory of the process. Images within the limits need far less. The maximum prevents a leak from using up
+ * the memory of the machine.
  */
 const MAX_MEMORY_BYTES = 512 * 1024 * 1024
 const WATCH_MS = 100

@@ -33,7 +33,7 @@ export interface Images {
   close(): void
 }
 
-/** The maximum numbers of uploads of up to 5 MiB that wait or are being decoded, in total and per workspace. */
+/** The maximum number of uploads (up to 5 MiB each) that wait or are being decoded, in total and per workspace. */
 const MAX_WAITING = 24
 const MAX_WAITING_OF_WORKSPACE = 8
 const RETRY_AFTER_SECONDS = 2
@@ -112,7 +112,7 @@ export interface FairQueue {
 
 export class QueueFull extends Error {
   override readonly name = 'QueueFull'
-  /** Whether the limit per owner was reached, rather than the total limit. */
+  /** Whether the limit per owner was reached; false for the total limit. */
   readonly isOwners: boolean
 
   constructor(isOwners: boolean) {
@@ -122,7 +122,7 @@ export class QueueFull extends Error {
 }
 
 export interface FairQueueOptions {
-  /** The maximum number of waiting and running tasks, per owner and in total. */
+  /** The maximum number of tasks of an owner that wait or run. `max` is the total. */
   maxOfOwner: number
   max: number
   places?: number
@@ -152,7 +152,7 @@ export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOption
 export interface Decoder {
   /** @throws ImageFault if the image is damaged, takes too long, or crashes the decoder */
   decode(request: DecodeRequest): Promise<MadeFiles>
-  /** Ends the process. The next call of `decode` starts another. */
+  /** Ends the process. The next call of `decode` starts a new one. */
   close(): void
 }
 

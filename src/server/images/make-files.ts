@@ -17,9 +17,9 @@ export interface MadeFiles {
 const TIMEOUT_SECONDS = 10
 
 /**
- * Decodes an image once and creates PNG files that fit into the sizes. Images are enlarged only for sizes that request
- * it. Sizes that the image cannot fill are omitted, except those of scale 1. The mosaic is made from the largest of the
- * sizes. Runs native code on untrusted data, so call it only in the decoder process.
+ * Decodes an image once and creates PNG files that fit into the sizes. Enlarges images only for sizes with
+ * `isEnlarged`. Omits other sizes that the image cannot fill, except at scale 1. The mosaic is made from the largest of
+ * the sizes. Runs native code on untrusted data, so call it only in the decoder process.
  * @throws if the file is damaged or takes too long
  */
 export async function makeFiles(bytes: Uint8Array, sizes: readonly ImageSize[]): Promise<MadeFiles> {
@@ -45,7 +45,7 @@ export async function makeFiles(bytes: Uint8Array, sizes: readonly ImageSize[]):
     const box = toBox(size)
     const isSmaller = autoOrient.width < box.width && autoOrient.height < box.height
     if (size.scale > 1 && isSmaller && !size.isEnlarged) continue
-    // Use the proportions of the original: those of the intermediate image are rounded.
+    // Use the proportions of the original, because the size of the intermediate image is rounded.
     const fitting = Math.min(box.width / autoOrient.width, box.height / autoOrient.height)
     const factor = size.isEnlarged ? fitting : Math.min(fitting, 1)
     const resized = sharp(data, { raw }).resize({

@@ -20,13 +20,13 @@ type AppleServices = DeviceLogServices & Pick<Services, 'packages' | 'linkOpens'
 
 export interface PhoneLimits {
   rejected: LimitRejected
-  /** Counts a removal of a pass from its last wallet, in the same transaction. Throws if there are too many. */
+  /** Counts the removal of a pass from its last wallet, in the same transaction. Throws after too many removals. */
   removals: (passId: string) => void
-  /** Counts a list of passes as `cost` further requests of the client address, because a long list costs as much. */
+  /** Counts a list of passes as `cost` more requests of the client address, because a long list costs more. */
   lists: (event: H3Event, cost: number) => void
 }
 
-/** Called with each rejected request, to slow down clients that guess serial numbers and tokens. */
+/** Called for each rejected request, to slow down clients that guess serial numbers and tokens. */
 export type LimitRejected = (event: H3Event) => void
 
 const Registration = z.object({ pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/) })
@@ -38,12 +38,12 @@ const SerialNumber = text(1, 255)
 const MAX_BODY_BYTES = 64 * 1024
 
 /**
- * The maximum number of devices of a pass. It is limited, because each update of the pass reads all of its devices.
+ * The maximum number of devices of a pass. The limit exists because each update of a pass reads all of its devices.
  * Even a pass that many people share has far fewer.
  */
 const MAX_DEVICES = 10_000
 
-/** A list debits one additional request per PASSES_A_REQUEST passes on the device. At most MAX_COUNTED passes count. */
+/** A list debits an additional request per PASSES_A_REQUEST passes on the device. At most MAX_COUNTED passes count. */
 const PASSES_A_REQUEST = 10
 const MAX_COUNTED = 10_000
 
@@ -87,8 +87,8 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
       }
       const isInserted = await tx.registrations.insert(workspaceId, { passId, deviceId, pushToken }, at)
       // Push if the pass changed between its download and this registration. If the registration already existed,
-      // delete the record of its last push, because that push did not reach the phone: the phone had another token, or
-      // still used the previous server of an imported pass.
+      // delete the record of its last push, which did not reach the phone: the phone had another token, or still used
+      // the previous server of an imported pass.
       const { walletVersion } = shown
       const isBehind =
         walletVersion > 1 &&
@@ -123,17 +123,17 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const isOurs = ofType.length > 0
     if (!isOurs || !isKnown) limitRejected(event)
     if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
-    // Debit before the list is read, because an empty list takes as long to read.
+    // Debit before the list is read: an empty list takes as long to read.
     if (held >= PASSES_A_REQUEST) limitLists(event, Math.floor(held / PASSES_A_REQUEST))
     const at = clock()
     const list = (from: DevicePlace | null) => store.deviceLists.listChanged(deviceId, from, ofType, at)
     const known = await list(since)
-    // A tag that is higher than every assigned tag is from another server. In that case, list all passes of the device.
+    // A tag above every assigned tag is from another server. In that case, list all passes of the device.
     const isForeign = known.serialNumbers.length === 0 && since !== null && (await store.deviceLists.isAhead(since.tag))
     const { serialNumbers, toNote, place } = isForeign ? await list({ tag: 0 }) : known
-    // A frozen server has a copy of the database, and does not know about later changes in the original database. The
-    // other server can have pushed this phone for such a change. The response must therefore not be that nothing
-    // changed: the write below fails with 503 instead.
+    // A frozen server has a copy of a database, and misses later changes in the original. The other server can have
+    // pushed to this phone for such a change. Therefore, do not respond that nothing changed: the write below fails
+    // with 503 instead.
     if (serialNumbers.length === 0 && !store.isFrozen) return new Response(null, { status: 204 })
     if (toNote.length > 0 || store.isFrozen) {
       await store.statement((tx) => tx.deviceLists.setListed(deviceId, toNote, at))
@@ -161,8 +161,8 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
 
   /**
    * Whether the If-Modified-Since of a phone can be a date of this server. The previous server of an imported pass also
-   * issued dates, possibly in the same second. Dates therefore do not count until a phone has fetched this version from
-   * this server.
+   * issued dates, possibly in the same second. A date therefore counts only after the phone has fetched this version
+   * from this server.
    */
   async function isDatedHere(event: H3Event, pass: StoredPass): Promise<boolean> {
     const { workspaceId, id, copyId, serialNumber, walletVersion } = pass
@@ -266,14 +266,14 @@ function decoded(part = ''): string {
 }
 
 /**
- * Returns the value of lastUpdated. The value must be a string: phones do not interpret the string, but a number stops
- * their updates.
+ * Returns the value of lastUpdated. The value must be a string, which phones do not interpret: with a number, they
+ * would stop updating.
  */
 function walletTag({ tag, passId }: DevicePlace): string {
   return passId === undefined ? `v${tag}` : `v${tag}-${passId}`
 }
 
-/** Returns `null` if the phone sends no tag. A tag of another server counts as older than every change. */
+/** Parses the tag of a phone; `null` if there is none. A tag of another form counts as older than every change. */
 function parseTag(text: string | null): DevicePlace | null {
   if (text === null) return null
   const [, digits, id] = /^v(\d{1,15})(?:-(.{36}))?$/.exec(text) ?? []
@@ -284,7 +284,7 @@ function parseTag(text: string | null): DevicePlace | null {
 
 const SETTING = 'public-url'
 
-/** The public URL of the servers on a database, and the previous URL, which phones can still use. */
+/** The public URL of the servers on a database, and their previous public URL, which phones can still use. */
 const OwnAddress = z.object({ publicUrl: z.string(), former: z.string().optional() })
 type OwnAddress = z.output<typeof OwnAddress>
 
@@ -292,7 +292,7 @@ export function webServiceUrl(publicUrl: string): string {
   return `${publicUrl}/apple`
 }
 
-/** Stores the address that new packages contain, and the previous address, for operator commands. */
+/** Stores the address that new packages contain and, for operator commands, the previous address. */
 export function noteAddress(store: Store, publicUrl: string): Promise<void> {
   return store.transaction(async (tx) => {
     const known = OwnAddress.parse(JSON.parse(await tx.settings.insert(SETTING, JSON.stringify({ publicUrl }))))

@@ -17,8 +17,8 @@ const MAX_KEPT_LENGTH = 500
 const MAX_NAMES = 2
 
 /**
- * Writes messages of a device to the log of the server. Devices are not authenticated, and only a message itself names
- * a pass: if it contains a pass type and a serial number, the message is also stored for the workspace of that pass.
+ * Writes messages of a device to the log of the server. Devices are not authenticated. A message that contains the pass
+ * type and serial number of a pass is also stored for that pass's workspace.
  */
 export async function takeDeviceLogs(services: DeviceLogServices, logs: string[]): Promise<void> {
   const { store, clock, log, metrics } = services
@@ -40,7 +40,7 @@ export async function takeDeviceLogs(services: DeviceLogServices, logs: string[]
   }
 }
 
-/** Returns the pass that a message names; undefined if several passes match, because identities share the pass type. */
+/** Returns the pass that a message names; undefined if several match, because identities can share a pass type. */
 async function findNamed(message: string, { store, identities }: DeviceLogServices): Promise<StoredPass | undefined> {
   const types = namesIn(message, /\bpass\.[\w.-]*\w/g)
   const serialNumbers = serialNumbersIn(message)
@@ -57,8 +57,8 @@ async function findNamed(message: string, { store, identities }: DeviceLogServic
 }
 
 /**
- * Returns the serial number after the words "serial number", which iOS writes. Without these words, returns texts in
- * the form of this server's serial numbers, which are UUIDs.
+ * Returns the serial number after the words "serial number", which iOS writes. Without these words, returns the UUIDs
+ * in the message, because this server's serial numbers are UUIDs.
  */
 function serialNumbersIn(message: string): string[] {
   const [, quoted, plain] = /\bserial number (?:'([^']+)'|([^\s,;()']+))/i.exec(message) ?? []
@@ -82,7 +82,7 @@ function readable(message: string, workspaceId: string): Pick<NewDeviceLog, 'dev
   return { device, message: text.replaceAll(deviceId, device).slice(0, MAX_KEPT_LENGTH).toWellFormed() }
 }
 
-/** Removes control characters: databases reject the null character, and terminals interpret the others. */
+/** Removes control characters: databases reject NUL, and terminals interpret other control characters. */
 function clean(message: string): string {
   return message.replaceAll(/\p{Cc}+/gu, ' ').trim()
 }

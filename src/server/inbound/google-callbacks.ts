@@ -11,9 +11,8 @@ import type { LimitRejected } from './apple-service.ts'
 const MAX_BODY_BYTES = 64 * 1024
 
 /**
- * Receives callbacks about saved, deleted, and activated passes. Responds with 200 if the callback is stored now or was
- * stored earlier, and with 4xx if Google did not sign it. Responds with 5xx to an error of the server, so that Google
- * retries.
+ * Receives callbacks about saved, deleted, and activated passes. Responds with 200 if the callback is stored, now or
+ * earlier; with 4xx if Google did not sign it; and with 5xx if the server fails, so that Google retries.
  */
 export function mountGoogleCallbacks(
   app: H3,
@@ -25,8 +24,8 @@ export function mountGoogleCallbacks(
     const at = clock()
     const found = await identities.ofAccount('google', issuerNamedBy(body))
     const other = found.find((id) => id !== null) ?? null
-    // If no identity in the database has this issuer, use the identity of the server. Its verifier rejects callbacks
-    // for other issuers.
+    // If no identity in the database has this issuer, use the server's own identity, which rejects callbacks for other
+    // issuers.
     const ofIssuer = other === null ? [null] : found
     const side = (await identities.of('google', other))!
     const check = await side.callbacks.verify(body, at)
@@ -54,7 +53,7 @@ export function mountGoogleCallbacks(
 const Named = z.object({ objectId: z.string().max(255) })
 const Signed = z.object({ signedMessage: z.string().max(16_384) })
 
-/** Returns the issuer of the object that a callback names. The signature is not verified at this point. */
+/** Returns the issuer of the object that a callback names, before the signature of the callback is verified. */
 function issuerNamedBy(body: unknown): string {
   const { data: signed } = Signed.safeParse(body)
   const objectId = signed && parseAs(Named, signed.signedMessage)?.objectId

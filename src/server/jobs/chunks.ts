@@ -4,7 +4,7 @@ import type { LongJobServices } from '../context.ts'
 
 /**
  * Runs the long work of a job in chunks with a transaction each, so that other work runs in between and another worker
- * can resume the job. Each chunk waits for its turn at the event loop. By default, a chunk has at least
+ * can resume the job. Each chunk waits for the event-loop scheduler. By default, a chunk has at least
  * `store.passesPerTurn` rows: with ten rows, a busy PostgreSQL needed five times as many round trips. Between two
  * chunks, the job returns to its queue if the server stops or the job has run for TURN_MS.
  * @param size the bounds of the rows of a chunk, and optionally `prepare`, which reads and computes what a chunk needs
@@ -48,12 +48,12 @@ export async function workInChunks<Prepared = undefined>(
  */
 const TURN_MS = 10_000
 
-/** The target duration of a transaction. It is short, because a scan at a door can have to wait for the transaction. */
+/** The target duration of a transaction. It is short, because a scan at a door can be waiting. */
 const TARGET_MS = 10
 
 /**
- * The maximum growth of the number of rows from one transaction to the next. Rows differ in cost, so the next rows can
- * take longer. With a factor of two, transactions took 18 ms on average and up to 62 ms while another workspace
+ * The maximum factor by which the number of rows grows from one transaction to the next. The next rows can cost more
+ * than the last. With a factor of two, transactions took 18 ms on average and up to 62 ms while another workspace
  * overloaded the server.
  */
 const GROWTH = 1.2

@@ -7,17 +7,17 @@ export interface QueueOptions {
   batchSize: number
   /** The maximum number of concurrent batches of all workspaces. One workspace has at most half of them. */
   batches: number
-  /** The maximum number of additional batches that have left their slots because they hang. Default: `batches`. */
+  /** The maximum number of additional batches, which left their slots because they hang. Default: `batches`. */
   hanging?: number
   /** The maximum number of jobs that start per second, of all workspaces. Default: unlimited. */
   perSecond?: number | undefined
 }
 
-/** One job at a time, so that a job that crashes the process interrupts no other job of the queue. */
+/** Run one job at a time: if a job crashes the process, it then interrupts no other job of the queue. */
 export const quarantineOptions: QueueOptions = { batchSize: 1, batches: 1, hanging: 0 }
 
 /**
- * Limits the number of jobs per second at an even pace: the more jobs start together, the longer the next jobs wait.
+ * Limits the jobs per second evenly: the more jobs start together, the longer the next jobs wait.
  * @param now milliseconds of a monotonic clock
  */
 export function createThrottle(perSecond = Number.POSITIVE_INFINITY, now = () => performance.now()) {

@@ -18,14 +18,14 @@ import { allEnded } from './all-ended.ts'
 import { createThrottle, type QueueOptions, quarantineOptions, type WorkerQueues } from './queue-options.ts'
 
 /**
- * Runs jobs of one kind and completes them in the transaction that writes their effects. Jobs that `complete` does not
- * return were lost to another worker. If the handler throws, the worker runs it again with each half of the jobs, and
- * retries or discards a job that fails alone.
+ * Runs jobs of one kind and completes them in the transaction that writes their effects. `complete` does not return
+ * jobs that were lost to another worker. If the handler throws, the worker runs it again with each half of the jobs,
+ * and retries or discards a job that fails alone.
  */
 export type JobHandler = (jobs: Job[], services: Services, slot?: Slot) => Promise<void>
 
 export interface Slot {
-  /** Whether a job without further work can keep its slot, to continue immediately when more work arrives. */
+  /** Whether a job that has no more work can keep its slot, so that it continues immediately when work arrives. */
   mayStay(): boolean
   /** Frees the slot of a batch that hangs at a platform. The batch keeps its jobs and continues. */
   leave(): void
@@ -47,7 +47,7 @@ export interface WorkerOptions {
 export interface Worker {
   /** Polls a queue immediately. Called after this process committed jobs of the queue. */
   wake: OnDue
-  /** Whether the worker polls its queues. False while it stops, or if a queue with free slots has stopped polling. */
+  /** Whether the worker polls its queues. False while it stops, or if it stopped polling a queue with free slots. */
   isRunning(): boolean
   /** Stops claiming jobs and waits for in-flight jobs to finish. */
   stop(): Promise<void>
@@ -61,8 +61,8 @@ const NACK_RETRY_MS = 250
 const ALIVE_MS = 30_000
 
 /**
- * Starts one loop per queue and priority. Each loop claims jobs from the outbox. Through these claims, any number of
- * workers and processes can share the work.
+ * Starts a loop for each queue and priority. The loops claim jobs from the outbox, so that any number of workers and
+ * processes can share the work.
  */
 export function startWorker(services: Services, options: WorkerOptions): Worker {
   const wake: OnDue = (place) => running.find((one) => one.place === place)?.wake()
@@ -97,7 +97,7 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
   const pollMilliseconds = pollSeconds * 1000
   const { store, clock, isClockOff, log, metrics } = services
   /**
-   * A view of the store with separate turns at the write lock, so that claims and renewals of leases do not wait for
+   * The store with a separate place in line for the write lock, so that claims and renewals of leases do not wait for
    * the writes of handlers.
    */
   const claiming = store.forJobs(queue)
@@ -204,8 +204,8 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
       .finally(() => {
         if (inFlight.delete(batch)) shares.freeSlot(workspaceId)
         hanging.delete(batch)
-        // Poll again, because waiting jobs of the same subjects can run now. If this is the quarantine queue, such jobs
-        // can be in regular queues, so poll those, too.
+        // Poll again, because waiting jobs of the same subjects can run now. After a quarantined job, also poll the
+        // regular queues, which can contain these jobs.
         wake()
         for (const other of new Set(jobs.map(placeOf))) if (other !== place) wakeOther(other)
       })
@@ -232,8 +232,8 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
 
   /**
    * Renews all leases in one statement, because a worker can have hundreds of batches, and separate renewals would each
-   * commit. The statement skips jobs that a transaction has locked. These are renewed by batch and wait for their
-   * locks, because a job with many chunks is locked almost all the time.
+   * commit. The statement skips jobs that a transaction has locked. Renew those by batch and wait for their locks,
+   * because a job with many chunks is locked almost all the time.
    */
   async function renew(): Promise<void> {
     const batchesInFlight = [...inFlight.values(), ...hanging.values()]
@@ -282,7 +282,7 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
     )
   }
 
-  /** Retries while the database is unavailable, so that failed jobs do not wait for the end of their leases. */
+  /** Retries while the database is unavailable: otherwise, failed jobs would wait for the end of their leases. */
   async function untilReached(work: () => Promise<void>): Promise<void> {
     const triedUntil = performance.now() + leaseSeconds * 1000
     for (;;) {
@@ -317,8 +317,8 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
 }
 
 /**
- * Handles a failed job: retries it with increasing delays, and no sooner than a RescheduleError requires. Discards it
- * after the last attempt, or for a DiscardError. Returns whether the job was discarded.
+ * Handles a failed job: schedules a retry, with increasing delays and no sooner than a RescheduleError requires, or
+ * discards the job after the last attempt or a DiscardError. Returns whether the job was discarded.
  */
 export async function nackFailed(tx: Repositories, job: Job, error: unknown, at: Date): Promise<boolean> {
   const wantedSeconds = error instanceof RescheduleError ? error.retryAfterSeconds : 0
@@ -333,7 +333,7 @@ export async function nackFailed(tx: Repositories, job: Job, error: unknown, at:
   return false
 }
 
-/** Whether the job was held back before an attempt. Such a job has not failed. */
+/** Whether an error means that the job was held back before an attempt, and so has not failed. */
 export function isHeldBack(error: unknown): boolean {
   return error instanceof RescheduleError && !error.countsAsAttempt
 }

@@ -18,7 +18,7 @@ export interface WantedPass {
 /** A checked pass of a join page that is not written yet. */
 export type JoinPlan = Exclude<ReturnType<typeof planPass>, ApiError>
 
-/** Returns the context in which a page creates passes: the page as their author, and the limits of its workspace. */
+/** Returns the context in which a page creates passes: the page as the author, and the limits of its workspace. */
 export async function joinContext(
   { workspaceId, slug }: Pick<StoredJoinPage, 'workspaceId' | 'slug'>,
   store: Store,
@@ -41,7 +41,7 @@ export function planJoin(
 }
 
 /**
- * Creates a planned pass. Returns `undefined` if its externalPassId exists, because the same form was already sent.
+ * Creates a planned pass. Returns `undefined` if its externalPassId exists, which means that the form was already sent.
  * @throws ApiError if the pass is rejected, for example because the workspace has reached its limit of passes
  */
 export async function insertJoined(

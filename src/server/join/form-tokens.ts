@@ -5,7 +5,7 @@ import { foldAddress } from '../../core/rules/join/join-form.ts'
 
 /**
  * The token of a form: 16 random bytes, the time in 5 bytes, and 15 bytes of HMAC-SHA256, as 48 characters of
- * base64url. The externalPassId derives from the token, so that a form that is sent twice creates one pass. The server
+ * base64url. The externalPassId derives from the token, so that sending a form twice creates only one pass. The server
  * stores no tokens.
  */
 const RANDOM_BYTES = 16
@@ -19,8 +19,8 @@ const MAX_AGE_MS = 24 * 3_600_000
 export interface FormTokens {
   create(templateId: string, at: Date): string
   /**
-   * Returns the random suffix of an externalPassId. The token cannot be derived from the suffix. Returns `undefined`
-   * for a token that is too old, or that this server did not create for the page.
+   * Returns the random suffix of an externalPassId, from which the token cannot be derived. Returns `undefined` for a
+   * token that is too old, or was not created for the page.
    */
   verify(token: string, templateId: string, at: Date): string | undefined
 }
@@ -52,8 +52,8 @@ export function createFormTokens(keys: ServerKeys): FormTokens {
 }
 
 /**
- * Returns the random suffix of an externalPassId for an address. If a visitor goes back and corrects the address in a
- * sent form, the corrected address gets another pass.
+ * Returns the suffix of an externalPassId for an address. If a visitor goes back and corrects the address in a sent
+ * form, the new address gets another pass.
  */
 export function endForAddress(random: string, address: string): string {
   const digest = createHash('sha256')

@@ -44,10 +44,10 @@ import { endForAddress } from './form-tokens.ts'
 
 export type JoinServices = Services & { joinLimits: JoinLimits; addressOf(event: H3Event): string }
 
-/** The maximum size of a submitted form: 64 KiB of values, which percent-encoding can make larger. */
+/** The maximum size of a submitted form: 64 KiB of values, and what percent-encoding adds to them. */
 const MAX_FORM_BYTES = 256 * 1024
 
-/** The query parameter of the page after a submission whose link is sent by email. */
+/** With this query parameter, the page confirms a submission whose link is sent by email. */
 const SENT = 'sent'
 
 interface OpenedPage {
@@ -55,9 +55,11 @@ interface OpenedPage {
   version: PublishedVersion
   issuer: IssuerFacts
   fields: FormField[]
-  /** A page is also closed if its newest version lacks the email variable, because no visitor could get a link. */
+  /** The state of the page. Also closed if the newest version lacks the email variable: no visitor could get a link. */
   state: JoinState
-  /** Whether the form only sends links of existing passes: the page is full, and identifies visitors by email. */
+  /**
+   * Whether the page is full but identifies visitors by email, so that the form still sends links of existing passes.
+   */
   recovers: boolean
   facts: JoinPageFacts
 }
@@ -77,7 +79,7 @@ export async function showJoin(event: H3Event, services: JoinServices): Promise<
 
 /**
  * Creates a pass from a submitted form, and redirects to its smart link. If the page identifies visitors by email
- * address, redirects to a page that is the same for every address. A form that is sent again leads to the same pass.
+ * address, redirects to a page that is the same for every address. Sending a form again leads to the same pass.
  * @throws ApiError as showJoin; RATE_LIMITED
  */
 export async function submitJoin(event: H3Event, services: JoinServices): Promise<Response> {
@@ -98,8 +100,8 @@ export async function submitJoin(event: H3Event, services: JoinServices): Promis
     if (existing) return redirectToPass(existing, services, now)
   }
   requireOpen(opened)
-  // Compare the version of the text in the checkbox, which the visitor saw, so that no visitor consents to a newer text
-  // by accident.
+  // The checkbox contains the version of the text that the visitor saw. Compare it, so that no visitor consents to a
+  // newer text by accident.
   const hasConsent = cleanValue(form.get(CONSENT_INPUT) ?? '') === cleanValue(consent.version)
   const values = new Map(fields.map(({ name }) => [name, cleanValue(form.get(name) ?? '')]))
   const read = readForm(fields, values)
@@ -147,7 +149,7 @@ async function createPass(
   const { workspaceId, templateId } = page
   const created = await services.store.transaction(async (tx) => {
     const pass = await insertJoined(tx, plan, join, context, services)
-    // Lock the page after the template, as changes of the page do. The other order can end in a deadlock.
+    // Lock the page after the template, as changes of the page do. The reverse order could deadlock.
     if (pass && !(await tx.joinPages.take(workspaceId, templateId))) throw new LinkEnded('full', issuer)
     return pass
   })
@@ -157,9 +159,9 @@ async function createPass(
 }
 
 /**
- * Stores a submission for its job, which creates a pass for the address or finds the existing one. The request does the
- * same for a known and a new address, so that neither its response nor its duration shows whether an address has a
- * pass. Returns false if the page is full.
+ * Stores a submission for its job, which creates a pass for the address or finds the existing one. Returns false if the
+ * page is full. Known and new addresses are handled equally, so that neither the response nor its duration shows
+ * whether an address has a pass.
  */
 async function storeSubmission(
   { page, recovers, facts }: OpenedPage,
@@ -230,7 +232,7 @@ function sourceIn({ url }: H3Event, { settings }: PublicJoinPage): string | null
   return settings.source ? sourceOf(url.searchParams.get('source')) : null
 }
 
-/** Returns the errors of fields that only the check of the whole pass finds, such as a barcode that is too large. */
+/** Returns the errors of a checked pass, such as a barcode that is too large, by the fields that cause them. */
 function problemsOf(problem: ApiError, fields: readonly FormField[]): Partial<FilledForm> {
   const issues = (problem.details.issues ?? []) as Issue[]
   const names = issues.flatMap(({ path: [first, name] }) => (first === 'variables' ? [name] : []))

@@ -11,8 +11,8 @@ import { insertJoined, type JoinPlan, joinContext, planJoin } from './create-joi
 type JoinServices = Pick<Services, 'store' | 'clock' | 'wallets' | 'linkOpens'>
 
 /**
- * Creates the pass of each submitted address, or finds the pass that the address has, and queues the email with the
- * link in the same transaction.
+ * For each submitted address, creates its pass or finds the existing one, and queues the email with the link in the
+ * same transaction.
  */
 export async function processJoins(jobs: Job[], services: JoinServices): Promise<void> {
   for (const job of jobs) {
@@ -56,7 +56,7 @@ async function processJoin(job: Job, submission: StoredSubmission, services: Joi
 class PageFull extends Error {}
 
 /**
- * Releases the place of a submission whose job was discarded. If an operator retries the job, it takes a place again.
+ * Releases the place of a submission whose job was discarded. If an operator retries the job, a place is taken again.
  */
 export async function releasePlace(
   tx: Repositories,
@@ -68,7 +68,7 @@ export async function releasePlace(
   }
 }
 
-/** Creates the pass unless its address has one. Returns whether it created the pass. */
+/** Creates the pass unless the address already has one. Returns whether a pass was created. */
 async function createOnce(
   tx: Repositories,
   plan: JoinPlan,
@@ -82,7 +82,7 @@ async function createOnce(
   if (!(await tx.joinIdentities.insert(workspaceId, identity))) return false
   const given: PassJoin = { ...join, consentedAt: join.consentedAt === null ? null : new Date(join.consentedAt) }
   if (await insertJoined(tx, plan, given, context, services)) return true
-  // Delete the address that was just inserted: the form was sent before, and its pass was erased or transferred since.
+  // Delete the address again: this form already created a pass, which was later erased or transferred.
   await tx.joinIdentities.deleteOfPass(workspaceId, plan.id)
   return false
 }

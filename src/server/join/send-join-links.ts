@@ -42,7 +42,7 @@ async function buildEmail({ id, workspaceId, subject }: Job, services: MailServi
 }
 
 /**
- * Writes the email in the language of the visitor. It contains nothing that a visitor typed, so that it cannot carry
+ * Writes the email in the language of the visitor. The email contains no text from the visitor, so that it cannot carry
  * spam.
  */
 async function writeEmail(

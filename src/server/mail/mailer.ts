@@ -7,7 +7,7 @@ export interface Email {
   subject: string
   text: string
   html: string
-  /** The ID of the email, by which mail programs recognize an email that was sent twice. */
+  /** The ID of the email. If an email is sent twice, mail programs recognize this by its ID. */
   id: string
 }
 
@@ -16,8 +16,8 @@ export interface Mailer {
   /**
    * Sends an email.
    * @throws DiscardError if the server permanently rejects the address or the content
-   * @throws RescheduleError if the server does not accept email now. A temporary rejection of only the address counts
-   * as an attempt
+   * @throws RescheduleError if the server does not accept email now. Counts as an attempt if only the address was
+   * rejected
    */
   send(email: Email): Promise<void>
   close(): void
@@ -85,7 +85,7 @@ function connectionOptions(url: string) {
 }
 
 /**
- * Connects to the SMTP server and signs in, without sending an email. Returns the error if this fails.
+ * Connects to the SMTP server and signs in, without sending an email. Returns the error on failure.
  * @throws SetupError as createMailer
  */
 export async function tryConnection(
@@ -115,7 +115,7 @@ export interface SmtpError extends Error {
 function toJobError(error: SmtpError): Error {
   const { code, command, responseCode = 0 } = error
   // Do not include the error or its message: they contain the address, and errors of attempts are logged. Treat a
-  // rejection of the sender as temporary, because it is a mistake in the settings, which concerns every email.
+  // rejection of the sender as temporary: it shows a mistake in the settings, which affects every email.
   const isRejected = (code === 'EENVELOPE' || code === 'EMESSAGE') && responseCode >= 500 && command !== 'MAIL FROM'
   if (isRejected) return new DiscardError(`The SMTP server rejected the email with ${responseCode}.`)
   const reason = [code ?? error.name, responseCode || '', command === 'MAIL FROM' ? 'for the sender' : '']
@@ -123,8 +123,8 @@ function toJobError(error: SmtpError): Error {
     .trim()
   return new RescheduleError(`The SMTP server does not accept email: ${reason}.`, {
     retryAfterSeconds: RETRY_SECONDS,
-    // Count a rejection of only the address as an attempt, such as 450 for an unknown domain, so that its job ends. Do
-    // not count 421, with which the server closes the connection.
+    // If only the address is rejected, such as with 450 for an unknown domain, count an attempt, so that the job ends.
+    // Do not count 421, because the server then closes the connection.
     countsAsAttempt: command === 'RCPT TO' && responseCode >= 400 && responseCode !== 421,
   })
 }

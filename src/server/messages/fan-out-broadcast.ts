@@ -18,7 +18,7 @@ async function fanOutChunk(tx: Repositories, job: Job, passes: number, at: Date)
   const broadcast = await tx.broadcasts.findForUpdate(workspaceId, subject)
   if (broadcast?.startedAt === null) {
     // A template can have moved to another project since the broadcast was created. If projects now share classes, send
-    // to single passes, so that holders of other projects do not receive the message.
+    // to each pass separately, so that holders of other projects do not receive the message.
     if (broadcast.googleVia === 'class' && (await tx.broadcasts.sharesClasses(workspaceId, broadcast.projectId))) {
       await tx.broadcasts.setByObject(workspaceId, subject)
     }

@@ -20,13 +20,13 @@ export interface Message {
   place: SentObject | null
 }
 
-/** The result of a message. Without a `change` of the notification, the message is retried. */
+/** The result of a message, with the `change` of its notification. Without a `change`, the message is retried. */
 export interface Outcome {
   change?: NotificationChange
   error?: unknown
 }
 
-/** The messages of a broadcast to passes of the same class and identity. One message to the class replaces them. */
+/** The messages of a broadcast to passes of the same class and identity. One message to the class is sent instead. */
 interface ClassGroup {
   broadcastId: string
   place: SentObject
@@ -57,14 +57,14 @@ interface ClassSending extends Outcome {
 }
 
 /**
- * The time after which the process that sends a class message counts as stopped. The API calls of the message take less
- * time, including retries and waits for the rate limit.
+ * The time after which the process that sends a class message counts as stopped. Its API calls take less time,
+ * including retries and waits for the rate limit.
  */
 const SENDING_MS = 60_000
 
 /**
- * Sends the message of a broadcast to a class once. The first job sends it, under an ID that is the same in every
- * attempt. The outcome applies to all passes of the class.
+ * Sends the message of a broadcast to a class once: the first job sends it, with the same ID in every attempt. The
+ * outcome applies to all passes of the class.
  */
 export async function sendToClass(
   workspaceId: string,
@@ -73,7 +73,7 @@ export async function sendToClass(
   attempt: (message: Message, call: (google: GoogleSync) => Promise<void>) => Promise<Outcome>,
 ): Promise<ClassSending> {
   const { broadcastId, place, messages } = group
-  // Use the job with the most attempts, so that the class message is discarded together with the first discarded job.
+  // Use the job with the most attempts, so that the class message is discarded with the first job that is discarded.
   const message = messages.reduce((most, one) => (one.job.attempts > most.job.attempts ? one : most))
   const { pass, notification } = message
   const ofClass: BroadcastClass = {

@@ -76,7 +76,7 @@ async function messageOf(
   })
 }
 
-/** Jobs whose messages this process attempted. `job.attempts` does not count a second run after a failed batch. */
+/** Jobs whose messages this process attempted. If a batch fails and runs again, `job.attempts` stays the same. */
 const tried = new WeakSet<Job>()
 
 async function send(message: Message, services: GoogleServices, slot: Slot | undefined): Promise<Outcome> {
@@ -121,8 +121,8 @@ function notAnswered(): GoogleApiError {
 }
 
 /**
- * Returns the outcome of a call for the breaker. A response that the cap of a pass is reached is not a failure of the
- * identity, because the platform responded.
+ * Returns the outcome of a call for the breaker. If the response is that the cap of a pass is reached, the identity has
+ * not failed, because the platform responded.
  */
 function outcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
   return 'error' in result && isCap(result.error) ? 'answered' : googleOutcomeOf(result)
@@ -132,10 +132,10 @@ function codeOf(error: unknown): ErrorCode {
   return isCap(error) ? 'PASS_NOTIFICATION_RATE_LIMITED' : 'GOOGLE_API_FAILED'
 }
 
-/** Google's reasons for too many requests in total. With another reason, a pass has too many messages. */
+/** Google's reasons for too many requests in total. Other quota reasons mean that one pass has too many messages. */
 const paceReasons = new Set(['rateLimitExceeded', 'userRateLimitExceeded'])
 
-/** Whether Google's cap of notifications of a pass is reached, regardless of the status of the response. */
+/** Whether an error, of any status, means that Google's cap of notifications of a pass is reached. */
 function isCap(error: unknown): boolean {
   if (!(error instanceof GoogleApiError)) return false
   return error.kind === 'quota' && error.status !== null && !paceReasons.has(error.reason ?? '')

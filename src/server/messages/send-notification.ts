@@ -27,8 +27,8 @@ type SendServices = JobServices & PushServices
 
 /**
  * Delivers single notifications and those of broadcasts: decides which platforms receive a notification, writes its
- * text to the back field of the pass, and pushes the phones of the pass. A separate job sends the text to each platform
- * in `messagedPlatforms`, so that no platform waits for another.
+ * text to the back field of the pass, and pushes to the phones of the pass. A separate job sends the text to each
+ * platform in `messagedPlatforms`, so that no platform waits for another.
  */
 export async function sendNotifications(jobs: Job[], services: SendServices, slot?: Slot): Promise<void> {
   let waiting = jobs
@@ -41,14 +41,14 @@ export async function failNotification(tx: Repositories, job: DiscardedJob, mess
   const { startedAt } = notification
   const change: NotificationChange = startedAt === null ? { started_at: at.getTime() } : {}
   for (const platform of platforms) {
-    // Once delivery has begun, this job fails only for Apple, because each other platform then has a separate job.
+    // Once delivery has begun, each other platform has a separate job, so this job fails only for Apple.
     const isLeft = platform === 'apple' || startedAt === null
     if (isLeft && isPending(notification[platform].status)) Object.assign(change, failed(platform, message))
   }
   await tx.notifications.update(job.workspaceId, new Map([[job.subject, change]]), at)
 }
 
-/** Sends at most one notification per pass, because a pass shows one text at a time. Returns the jobs of the others. */
+/** Sends at most one notification per pass, because a pass shows one text at a time. Returns the remaining jobs. */
 async function sendSome(jobs: Job[], services: SendServices, slot: Slot | undefined): Promise<Job[]> {
   const { store, clock } = services
   const { workspaceId } = jobs[0]!
@@ -147,7 +147,7 @@ async function settle(
   }
   await tx.notifications.update(workspaceId, changes, at)
   await tx.jobs.complete(sendings.flatMap(({ job }) => (changes.has(job.subject) ? [job] : [])))
-  // Queue updates of these passes, so that their other phones, which this push did not reach, are pushed again.
+  // Queue updates of these passes, which push again to the phones that this push did not reach.
   const updates = stragglers.map(({ kind, subject, correlationId }) => ({
     workspaceId,
     subject,
@@ -168,7 +168,7 @@ interface Sending {
 /**
  * Begins the delivery of at most one notification per pass: decides which platforms receive it, counts it toward the
  * cap, writes its text to the back field, and inserts a job per messaged platform. Completes jobs with nothing to push.
- * Locks the passes, so that no cancellation or other notification happens at the same time.
+ * Locks the passes, so that no cancellation or other notification begins at the same time.
  */
 async function startSending(
   tx: Repositories,
@@ -253,8 +253,8 @@ async function placesOf(
 }
 
 /**
- * Whether the cap excludes a notification of a broadcast. If several notifications compete, the one that starts first
- * is sent. Single notifications were counted toward the cap when they were created.
+ * Whether the cap excludes a notification of a broadcast. If several notifications compete, the first one to start is
+ * sent. False for single notifications, which were counted toward the cap when they were created.
  */
 function exceedsPassCap({ id, broadcastId, cappedAt }: StoredNotification, places: Place[]): boolean {
   if (broadcastId === null) return false
@@ -263,8 +263,8 @@ function exceedsPassCap({ id, broadcastId, cappedAt }: StoredNotification, place
 }
 
 /**
- * Stores the texts in passes, because Apple Wallet can only show them there. On platforms that deliver messages, the
- * content of the pass does not change, so it is updated there only if another change is pending.
+ * Stores the texts in passes, because Apple Wallet can only show them there. Platforms that deliver messages do not
+ * show this text, so passes are updated there only if another change was pending.
  */
 async function showOnApple(
   tx: Repositories,
@@ -291,7 +291,7 @@ async function showOnApple(
   }
 }
 
-/** Queues single messages separately from those of broadcasts, so that single messages never wait for a broadcast. */
+/** Queues single messages and messages of broadcasts separately, so that single messages never wait for a broadcast. */
 async function queueMessages(
   tx: Repositories,
   jobs: Job[],

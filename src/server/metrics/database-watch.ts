@@ -24,14 +24,14 @@ export interface DatabaseWatchOptions {
 }
 
 /**
- * The difference between clocks above which the log and doctor warn. Leases of jobs last 10 s, so servers whose clocks
- * differ by more than half of that take jobs from each other.
+ * The difference between clocks above which the log and doctor warn. Leases of jobs last 10 s. If clocks differ by more
+ * than half of that, servers take jobs from each other.
  */
 export const WARN_SKEW_SECONDS = 5
 
 /**
- * The maximum difference between clocks. Above it, a server would run jobs too early or take jobs of other servers, and
- * receivers would reject its signatures.
+ * The maximum difference between clocks. With a larger one, a server would run jobs too early or take jobs of other
+ * servers, and receivers would reject its signatures.
  */
 const MAX_SKEW_SECONDS = 30
 
@@ -46,7 +46,7 @@ const RECOVERY_INTERVAL_MS = 1_000
 export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise<DatabaseWatch> {
   const { database, clock, log, isFrozen } = options
   const { dialect } = database
-  // Use the connections of requests, which have a time limit, so that a lock or a broken connection cannot stop the
+  // Use connections as for requests: they have a time limit, so that a lock or a broken connection cannot stop the
   // watch.
   const connections = { dialect, ...database.forRequests('watch') }
   const stopped = new AbortController()
@@ -59,7 +59,7 @@ export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise
       () => undefined,
       (error: unknown) => error,
     )
-    // Ignore this error if the database is busy: it rejected this write, but accepts others.
+    // If the database is busy, ignore the error: the database rejected this write, but accepts others.
     if (findUnavailability(failure) === 'busy') return
     if (isWritable && failure) log.error({ err: failure }, 'the database rejects writes')
     if (!isWritable && !failure) log.warn('the database accepts writes again')

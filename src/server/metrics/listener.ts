@@ -44,7 +44,7 @@ export interface MetricsListener {
 
 interface MetricsListenerOptions {
   host: string
-  /** 0 uses any free port. */
+  /** The port; 0 uses any free one. */
   port: number
   registry: Registry
   log: Logger
@@ -54,7 +54,7 @@ const PATH = '/metrics'
 
 const SLOW_SOCKETS = { headersTimeout: 10_000, connectionsCheckingInterval: 500 }
 
-/** Starts a separate listener, so that access to metrics and the API can differ. A worker has no other listener. */
+/** Starts a separate listener, so that access to metrics can differ from the API. A worker has no other listener. */
 async function startMetricsListener({ host, port, registry, log }: MetricsListenerOptions): Promise<MetricsListener> {
   collectDefaultMetrics({ register: registry })
   const server = createServer(SLOW_SOCKETS, async (request, response) => {
@@ -98,7 +98,7 @@ export interface GaugesOptions extends Pick<StartMetricsOptions, 'certificates' 
   log: Logger
 }
 
-/** Registers gauges that are read with each scrape: the state of the outbox, of webhooks, and of certificates. */
+/** Registers gauges for the outbox, webhooks, and certificates. Each scrape reads their values. */
 function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   const { store, certificates, isDamaged, watch, clock, log } = options
   const readOverview = createOverviewReader(store, clock, log)

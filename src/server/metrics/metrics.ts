@@ -10,15 +10,15 @@ import { createLineLimit } from '../line-limit.ts'
 import type { Logger } from '../log.ts'
 
 /**
- * The metrics of this process, in a separate registry. docs/metrics.md describes each. Labels have few possible values,
- * so they never contain a workspace, webhook, pass, path, or other data of customers.
+ * The metrics of this process, in a separate registry. docs/metrics.md describes each metric. Labels have few possible
+ * values, so they never contain a workspace, webhook, pass, path, or other data of customers.
  */
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** The buckets of request times, in seconds: from a cached read to the longest time that clients wait. */
+/** The buckets of request durations, in seconds: from a cached read to the longest time that clients wait. */
 const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** The buckets of work times, in seconds: from a single row to a batch of a webhook or a slow platform. */
+/** The buckets of job durations, in seconds: from a single row to a batch for a webhook or a slow platform. */
 const WORK_SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 15, 30]
 
 export function createMetrics() {
@@ -140,8 +140,8 @@ export interface DroppedRegistrations {
 }
 
 /**
- * Counts dropped registrations and logs a limited number, because any holder can register invalid tokens. Tokens and
- * device IDs are not logged.
+ * Counts dropped registrations, and logs a limited number of them, because any holder can register invalid tokens. Does
+ * not log tokens or device IDs.
  */
 export function createDroppedRegistrations({ log, metrics }: { log: Logger; metrics: Metrics }): DroppedRegistrations {
   const limit = createLineLimit((leftOut, workspaces) =>

@@ -8,7 +8,7 @@ export interface PassImage {
 
 export type RequireKnown = (images: PassImage[]) => ApiError | undefined
 
-/** Finds the images of passes in one query, and locks them against deletion until the transaction ends. */
+/** Finds the images of passes in one query, and locks the images against deletion until the transaction ends. */
 export async function openImages(tx: Repositories, workspaceId: string, images: PassImage[]): Promise<RequireKnown> {
   const ids = [...new Set(images.map(({ id }) => id))]
   const known = ids.length > 0 ? await tx.images.lockKnown(workspaceId, ids) : new Set<string>()

@@ -13,7 +13,7 @@ import type { Wallets } from '../../wallets/wallets.ts'
 import type { VersionContent } from '../wallet-sync/definitions.ts'
 import { compileVersion } from './compile-version.ts'
 
-/** The template version of a pass after an update (`version`) and before it (`before`). */
+/** The template version of a pass before an update (`before`) and after the update (`version`). */
 interface Versions {
   version: VersionContent
   before: VersionContent
@@ -29,7 +29,7 @@ export function planChange(
   { version, before, wallets, now }: Versions & { wallets: Wallets; now: Date },
 ): PassChange {
   const variables = mergeVariables(pass.variables, body.variables ?? {})
-  // Check only the variables of the request, because stored variables never contain a system variable.
+  // Check only the variables in the request, because stored ones never include a system variable.
   const rejection = systemVariableError(Object.keys(body.variables ?? {}))
   if (rejection) throw rejection
   const facts = { ...pass, label: body.label ?? pass.label, variables }
@@ -51,8 +51,8 @@ export function planChange(
 }
 
 /**
- * Returns the group of the updated pass: the group in the request, or else the group that the template computes.
- * Without a group in the request, a pass that an earlier request put into another group stays in that group.
+ * Returns the group of the updated pass: the group in the request, or else the group that the template computes. If an
+ * earlier request put the pass into another group, the pass stays there unless the request contains a group.
  */
 function groupAfter(
   pass: StoredPass,
@@ -67,7 +67,7 @@ function groupAfter(
   return key === null ? null : groupOf(workspaceId, projectId, key)
 }
 
-/** Whether the update changes the pass. Compares numbers such as -0 in the form in which JSON stores them. */
+/** Whether the update changes the pass. Compares numbers as JSON stores them, so that 0 equals -0. */
 export function isChange(
   pass: StoredPass,
   { label, variables, templateVersionId, scanCode, group }: PassChange,

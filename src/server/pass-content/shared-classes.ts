@@ -19,8 +19,8 @@ export type ClaimingPass = Omit<NamedPass, 'googleClassId'> & {
 export type Joined<Pass extends ClaimingPass> = Omit<Pass, 'claim'> & Pick<NamedPass, 'googleClassId'>
 
 /**
- * Assigns passes to the classes that their keys name. The first pass of a key sets the values of the class. A pass with
- * different values is rejected, and the error contains both values. Errors in `passes` are returned unchanged.
+ * Assigns passes to classes by their class keys. The first pass with a key sets the values of the class. Rejects a pass
+ * with a different value, with an error that contains both values. Errors in `passes` are returned unchanged.
  */
 export async function joinClasses<Pass extends ClaimingPass>(
   tx: Repositories,
@@ -75,7 +75,7 @@ export interface ClassChange {
 /**
  * Assigns distinct updated passes of a workspace to their classes, and returns the classes. If the update changes a
  * value that the passes of a class share, the value changes for all of them. The other values of the class stay, even
- * if the pass has different ones. If a pass keeps its class key in another version, the new class gets the old values.
+ * if the pass has different ones. In a new version with the same class key, a new class gets the old values.
  */
 export async function followClasses(
   tx: Repositories,
@@ -118,8 +118,7 @@ export async function followClasses(
     return { googleClassId: ofClass.id }
   })
   for (const { id, values } of changed) await tx.googleClasses.setValues(workspaceId, id, values)
-  // Send only classes that Google has received. Any other class is sent in its current form together with its first
-  // object.
+  // Send only classes that Google has received. Any other class will be sent in its current form with its first object.
   const sent = [...changed].filter(({ sentVersion }) => sentVersion !== null)
   const job = { workspaceId, kind: 'upsert-google-class' as const, correlationId }
   await tx.jobs.insertOnce(
@@ -129,7 +128,7 @@ export async function followClasses(
   return classes
 }
 
-/** Deletes the classes that their last pass has left. `followClasses` has locked these classes. */
+/** Deletes the classes that no longer have a pass. `followClasses` has locked these classes. */
 export async function deleteLeftClasses(
   tx: Repositories,
   workspaceId: string,
@@ -155,7 +154,7 @@ function claimsOf({
   return after && { after, before: claimOf(buildScope(definition, pass, pass.expiresAt))! }
 }
 
-/** Clears the values of a class if all of its passes are erased, because they can be personal data. */
+/** Clears the values of a class, which can be personal data, if all of its passes are erased. */
 export async function forgetClass(
   tx: Repositories,
   { workspaceId, googleClassId }: StoredPass,

@@ -17,7 +17,7 @@ import { deleteLeftClasses, followClasses } from './shared-classes.ts'
 
 type UpgradeServices = LongJobServices & Pick<Services, 'definitions' | 'wallets' | 'log'>
 
-/** A pass that was read outside of the transaction, and its change, or the reason why it cannot change. */
+/** A pass that was read before the transaction, with its change or the reason why it cannot change. */
 type Plan = { pass: StoredPass } & (
   | { isUnchanged: true }
   | { failure: UpgradeFailure }
@@ -28,12 +28,12 @@ type PlannedChange = Extract<Plan, { change: unknown }>
 
 interface Prepared {
   version: VersionContent
-  /** The number of passes to upgrade. Set only by the first chunk, which counts them. */
+  /** The number of passes to upgrade. Set only by the first chunk, which counts the passes. */
   matched?: number
   plans: Plan[]
-  /** The position of the upgrade after these passes. If null, it is the ID of the last of these passes. */
+  /** The position of the upgrade after these passes. If null, the position is the ID of the last pass in `plans`. */
   upTo: string | null
-  /** Whether these are the last passes. */
+  /** Whether no passes remain after those in `plans`. */
   isLast: boolean
 }
 
@@ -67,8 +67,8 @@ async function prepareChunk(
     return { version, matched, plans: [], upTo: null, isLast: false }
   }
   const processed = upgrade.upgraded + upgrade.unchanged + upgrade.failed
-  // Allow one pass more than the range has: if `listNext` finds as many passes as the limit, it assumes that there are
-  // more.
+  // If `listNext` finds as many passes as the limit, it assumes that there are more. Set a limit that a range of `rows`
+  // passes cannot reach.
   const limit = Math.min(rows + 1, (upgrade.passLimit ?? Infinity) - processed)
   const { passes, ...next } = await store.upgrades.listNext(workspaceId, upgrade, { rows, limit, at: services.clock() })
   const plans: Plan[] = []
@@ -132,8 +132,8 @@ async function writeChunk(tx: Repositories, job: Job, prepared: Prepared | undef
 }
 
 /**
- * Locks passes, and returns those before the first one that changed since it was read. The next chunk begins with that
- * pass.
+ * Locks passes, and returns the plans before the first pass that changed since it was read. The next chunk begins with
+ * that pass.
  */
 async function lockUnchanged(tx: Repositories, workspaceId: string, plans: Plan[]): Promise<Plan[]> {
   if (plans.length === 0) return []
@@ -145,7 +145,7 @@ async function lockUnchanged(tx: Repositories, workspaceId: string, plans: Plan[
   return changed < 0 ? plans : plans.slice(0, changed)
 }
 
-/** Separates changes and failures. Locks the images of the changes. A change with a missing image becomes a failure. */
+/** Separates changes and failures, and locks the images of changes. A change with a missing image becomes a failure. */
 async function sortPlans(tx: Repositories, workspaceId: string, plans: Plan[]) {
   const planned = plans.filter((plan): plan is PlannedChange => 'change' in plan)
   const requireKnown = await openImages(

@@ -29,7 +29,7 @@ export const appleSetup = {
   },
 } satisfies PlatformSetup<AppleIdentity>
 
-/** Delivery to Apple Wallet: devices register, are pushed, and fetch the package. */
+/** Delivery to Apple Wallet: devices register, receive pushes, and fetch the package. */
 export const apple: Delivery = {
   mount: (app, services, limits, prefixes) => mountAppleService(app, services, limits, [APPLE_PREFIX, ...prefixes]),
   async open(pass, request, { packages }, at) {
@@ -51,7 +51,7 @@ export const apple: Delivery = {
   end: (tx, pass, _card, at) => tx.formerPasses.insert(pass, at),
 }
 
-/** Responds with a bundle. If it does not fit into a file, redirects to the page with bundles of `?each=` passes. */
+/** Responds with a bundle. If one file is too small, redirects to the page with bundles of `?each=` passes. */
 async function openBundle(
   passes: StoredPass[],
   { event, pageUrl, limitAddress }: GroupVisit,

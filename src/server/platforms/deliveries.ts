@@ -12,7 +12,7 @@ export const deliveries: Record<Platform, Delivery> = { apple, google }
 export const setups = { apple: appleSetup, google: googleSetup } satisfies Record<Platform, unknown>
 
 /**
- * Ends the pass in the wallets of its former holder, in the transaction of the transfer, which locks the pass.
+ * Ends the pass in the wallets of its former holder. Call it in the transaction of the transfer, which locks the pass.
  * @param pass the pass before the transfer, with the card that it showed
  */
 export async function endFormer(

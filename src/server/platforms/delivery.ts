@@ -16,24 +16,21 @@ import { type Issuing, renderOr } from '../wallet-sync/issuing.ts'
 export interface Delivery {
   /**
    * Adds the routes that phones and the platform call.
-   * @param prefixes further paths, which passes of other providers contain
+   * @param prefixes further paths, for passes that other providers issued
    */
   mount?(app: H3, services: Services, limits: PhoneLimits, prefixes: readonly string[]): void
   /**
-   * Responds to a visitor of the hosted link with the file or the redirect that adds the pass to the wallet.
+   * Responds to a visitor of the hosted link: a file or a redirect adds the pass to the wallet.
    * @throws ApiError LINK_INVALID if the platform is not configured; LINK_REVOKED, PROVIDER_UNAVAILABLE
    */
   open(pass: StoredPass, request: Request, services: Services, at: Date): Promise<Response | HTTPResponse>
-  /**
-   * The method with which the page of a group adds several passes at once. If omitted, visitors can add a pass only on
-   * its own page.
-   */
+  /** Adds several passes of a group in one step. If omitted, visitors can add a pass only on its own page. */
   together?: Together
   /** Job `update-*`: sends the current version of passes to the wallets that hold them. */
   update: JobHandler
   /** Job `expire-*`: ends the passes of former holders in their wallets. */
   expire: JobHandler
-  /** Job `message-*`: sends the texts of notifications. Omitted if wallets show them as part of the updated pass. */
+  /** Job `message-*`: sends the texts of notifications. Omitted if the updated pass shows the texts. */
   message?: JobHandler
   /** Records on the notification that its message was discarded. */
   failMessage?: OnDiscard
@@ -45,15 +42,15 @@ export interface Delivery {
   end(tx: Repositories, pass: StoredPass, card: Card, at: Date): Promise<boolean>
 }
 
-/** Adds passes of a group to the wallet at once. */
+/** Adds several passes of a group to the wallet in one step. */
 export interface Together {
-  /** The query parameter of the link. Its value is the ID of the first pass. */
+  /** The query parameter of the link, whose value is the ID of the first pass. */
   parameter: string
   /** The maximum number of passes. */
   most: number
-  /** Responds with the file or the redirect that adds as many of the passes as possible. @throws ApiError as `open` */
+  /** Responds with the file or redirect that adds as many of the passes as possible. @throws ApiError as `open` */
   open(passes: StoredPass[], visit: GroupVisit, services: Services, at: Date): Promise<Response | HTTPResponse>
-  /** Returns how many of the first passes fit; 0 if the platform is not configured. */
+  /** Returns how many passes fit, counted from the first; 0 if the platform is not configured. */
   countFitting(passes: { pass: StoredPass; card: Card }[], services: Services): Promise<number>
 }
 
@@ -61,7 +58,7 @@ export interface GroupVisit {
   event: H3Event
   /** The address of the page of the group. */
   pageUrl: string
-  /** Debits further requests from the client address. A bundle counts as one request for each of its packages. */
+  /** Debits `cost` more requests from the client address. A bundle counts as one request for each of its packages. */
   limitAddress: (event: H3Event, cost: number) => void
 }
 
@@ -72,14 +69,14 @@ export interface WalletOptions {
 }
 
 export interface PlatformSetup<Identity> {
-  /** Whether the platform has credentials, and so does not run in the sandbox. */
+  /** Whether credentials are configured. Without credentials, the platform runs in the sandbox. */
   hasCredentials(config: Config): boolean
   /** Reads the credentials, or creates those of the sandbox, and checks them. @throws CredentialError */
   load(config: Config, isSandboxed: boolean, at: Date): Promise<Identity>
   createWallet(identity: Identity, options: WalletOptions): Wallet
-  /** The consequence of the sandbox for passes, which doctor prints. */
+  /** The text in which doctor explains what the sandbox means for passes. */
   inSandbox: string
-  /** The flags of `identity renew` for new credentials. */
+  /** The flags with which `identity renew` takes new credentials. */
   renewFlags: string
   /** Opens and checks the credentials of an identity in the database. @throws CredentialError, SealError */
   describe(stored: StoredIdentity, keys: ServerKeys, at: Date): Promise<{ account: string; endsAt?: Date }>

@@ -94,7 +94,7 @@ async function openSave(passes: StoredPass[], _: GroupVisit, services: Services,
   return redirectTo(await wallet.saveUrl(places, at))
 }
 
-/** Returns the passes before the first one of another issuer, because a save link is signed for one issuer. */
+/** Returns the passes before the first pass of another issuer, because a save link is signed for one issuer. */
 function ofOneIssuer(passes: StoredPass[]): StoredPass[] {
   const ofOther = passes.findIndex(({ googleIdentityId }) => googleIdentityId !== passes[0]!.googleIdentityId)
   return ofOther < 0 ? passes : passes.slice(0, ofOther)
@@ -111,8 +111,8 @@ async function placeIn(pass: StoredPass, { issuing }: Services): Promise<GoogleP
 }
 
 /**
- * Returns an estimate of the IDs of a pass at Google. It is at least as long as the real IDs: the ID of an existing
- * object can differ, but is not longer.
+ * Estimates the IDs of a pass at Google. The estimate is never too short: the ID of an existing object can differ, but
+ * is not longer.
  */
 function likelyPlace(
   { copyId: id, templateId, templateVersion, googleClassId, googleObjectId }: StoredPass,

@@ -13,7 +13,7 @@ export interface Definitions {
   find(workspaceId: string, templateVersionId: string): Promise<Definition | undefined>
   findVersion(workspaceId: string, templateVersionId: string): Promise<VersionContent | undefined>
   /**
-   * Returns versions by ID. Reads those that are not cached in one query. Accepts at most VERSIONS_AT_ONCE IDs.
+   * Returns up to VERSIONS_AT_ONCE versions by ID. Reads all versions that are not cached in one query.
    * @param from the repositories of a transaction, which must not wait for a second connection
    */
   findVersions(
@@ -22,29 +22,29 @@ export interface Definitions {
     from?: Pick<Store, 'templateVersions'>,
   ): Promise<Map<string, VersionContent>>
   /**
-   * Returns the keys of `google.object`, without values, in published versions older than that of the pass. The object
-   * of the pass at Google can still have these keys.
+   * Returns the keys of `google.object`, without values, in published versions that are older than the version of the
+   * pass. The object at Google can still have these keys.
    */
   listRetired(pass: Pick<StoredPass, 'workspaceId' | 'templateId' | 'templateVersion'>): Promise<Overrides[]>
 }
 
 /**
  * The size of the cache for all workspaces, measured as JSON: thousands of typical definitions. In memory, a definition
- * takes about as much as its JSON, but up to twenty times as much if it consists of empty lists.
+ * is about as large as its JSON, but up to twenty times as large if it consists of empty lists.
  */
 const MAX_BYTES = 8 * 1024 * 1024
 
 /** The size of the cache of keys for all workspaces. A version has a few hundred bytes of keys. */
 const MAX_KEY_BYTES = 2 * 1024 * 1024
 
-/** The number of versions whose Google overrides are read per query. The overrides of a version can have a megabyte. */
+/** The number of versions whose Google overrides are read per query. Overrides can have a megabyte per version. */
 const READ_AT_ONCE = 10
 
 type OverrideKeys = ReturnType<typeof keysOf>
 
 /**
- * The maximum number of versions in memory at once. A version can have a megabyte of JSON, and takes five megabytes of
- * memory if it consists of empty lists.
+ * The maximum number of versions in memory at the same time. The JSON of a version can have a megabyte, and takes five
+ * megabytes of memory if it consists of empty lists.
  */
 export const VERSIONS_AT_ONCE = 5
 

@@ -12,10 +12,10 @@ import { recordFailure } from './issuing.ts'
 /** An object that was sent to Google. */
 export interface SentObject {
   place: GooglePlace
-  /** The class of the pass as it was read; undefined if this send did not update it. */
+  /** The class of the pass, as read before the send; undefined if the send did not update the class. */
   ofClass?: StoredClass
   digest: string
-  /** The mark in the database that identifies this send; null for a new object. */
+  /** Identifies this send in the database; null for a new object. */
   mark: string | null
 }
 
@@ -42,8 +42,8 @@ export function recordSent(
 }
 
 /**
- * Records an object that was sent while the pass was transferred, and queues its expiry, because the object belongs to
- * the former holder.
+ * Records an object that was sent while its pass was transferred. Queues the expiry of the object, which belongs to the
+ * former holder.
  */
 async function recordTransferred(tx: Repositories, pass: StoredPass, place: GooglePlace, at: Date): Promise<void> {
   const { workspaceId, id, templateVersionId } = pass
@@ -93,7 +93,7 @@ export interface KnownLocationRejections extends LocationRejections {
   clear(issuerId: string): Promise<void>
 }
 
-/** Stores Google's rejections of locations in the database, so that every process and the next start know them. */
+/** Stores Google's rejections of locations in the database, so that all processes know them, even after a restart. */
 export function createLocationRejections(store: Store, clock: () => Date): KnownLocationRejections {
   const nameOf = (issuerId: string) => `google-locations-refused.${issuerId}`
   return {

@@ -40,7 +40,7 @@ export interface PassMessage extends WrittenMessage {
 type GoogleParts = Pick<Sides['google'], 'api' | 'wallet'>
 
 export interface GoogleSyncOptions extends GoogleParts {
-  /** Returns the API and the wallet of another identity. Default: those of the server. */
+  /** Returns the API and the wallet of another identity. Default: the API and the wallet of the server. */
   sideOf?: (googleIdentityId: string) => Promise<GoogleParts>
   store: Store
   issuing: Issuing
@@ -62,8 +62,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   }
 
   /**
-   * Returns the pass as Google shows it. An existing object keeps its ID, which another provider can have chosen, and
-   * keeps its kind while the pass keeps its version. If a new version has another kind, the objects of other kinds
+   * Renders the pass with the ID and the kind of its existing object. The ID stays, even if another provider chose it.
+   * The kind stays while the pass keeps its version. If a new version has another kind, the objects of other kinds
    * become former objects.
    */
   async function locate(pass: StoredPass, given?: StoredGoogleObject) {
@@ -92,8 +92,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   }
 
   /**
-   * Resolves the linked passes in one query. Omits passes without an object at Google; the next update of this pass
-   * adds them. Omits passes that can have links themselves, because Google rejects nested links.
+   * Finds the objects of linked passes in one query. Omits a pass without an object at Google until the next update of
+   * this pass. Omits passes that can have links themselves, because Google rejects nested links.
    */
   async function linksOf(pass: StoredPass, { card }: WalletPass): Promise<Pick<WalletPass, 'linkedObjectIds'>> {
     // Omit texts that are not valid external IDs: no pass has them, and PostgreSQL rejects NUL in a query.
@@ -143,8 +143,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
     }
 
     /**
-     * Expires former objects. Each is first updated to the current content of the pass, so that erased data is also
-     * removed from former objects.
+     * Expires former objects. First updates each to the current content of the pass, so that it no longer contains
+     * erased data.
      */
     async function expire(calls: GoogleCalls): Promise<void> {
       for (const { kind, objectSuffix, templateVersionId } of former) {
@@ -170,8 +170,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       },
       update: async (calls: GoogleCalls) => {
         await beginSend()
-        // Send the class only if needed: an object of another provider belongs to a class of that provider, which must
-        // not be replaced.
+        // Send the class only if needed: the class of an object that another provider created must not be replaced.
         if (needsClass) await sendClass(calls)
         await calls.updateObject(kind, object, retired)
         await expire(calls)
@@ -180,8 +179,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   }
 
   /**
-   * Whether the class of a pass has a long ID, which takes too much space in a save link. Sending the pass again
-   * shortens the ID.
+   * Whether the ID of a pass's class takes too much space in a save link. If the pass is sent again, its class gets a
+   * short ID.
    */
   function hasLongClassName({ googleClassId }: StoredPass, { classSuffix }: GooglePlace): boolean {
     return googleClassId !== null && isLongClassSuffix(classSuffix)
@@ -206,11 +205,11 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   return {
     api,
     sideOf,
-    /** Renders a pass as Google receives it, under its existing IDs. */
+    /** Renders a pass as Google receives it, with the IDs of its existing object. */
     render: async (pass: StoredPass) => (await locate(pass)).rendered,
     /**
      * Ensures that the class and the object of a pass exist at Google in their current form before a holder saves the
-     * pass. Returns their IDs. Records a permanent rejection on the pass, which fails if it has no other platform.
+     * pass. Returns their IDs. Records a permanent rejection on the pass, and fails a pass that has no other platform.
      * Concurrent requests for a pass share one send, because all workspaces share the rate of API calls.
      */
     ensure(pass: StoredPass, at: Date) {
@@ -220,8 +219,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       return made
     },
     /**
-     * Sends the class of a template version, or the class that passes with the same class key share. A permanent
-     * rejection is recorded on the version or the class instead of thrown, since a retry would fail again.
+     * Sends the class of a template version, or the class that passes with the same class key share. Records a
+     * permanent rejection on the version or the class instead of throwing it, since a retry would fail again.
      * @param issuer selects the identity of the class
      */
     async upsertClass(
@@ -270,7 +269,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
         await update(api.bulk)
       } catch (error) {
         if (!(error instanceof GoogleApiError && error.kind === 'missing')) throw error
-        // Create the class, too, because the missing resource can be the class.
+        // Also create the class, because it can be the missing resource.
         await make(api.bulk)
       }
       await recordSent(pass, sent, options)
@@ -293,8 +292,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
 }
 
 /**
- * Creates or replaces a class, and keeps the messages that broadcasts sent to it (decisions/0013). Reading these
- * messages takes an additional request, but only for classes with such a broadcast.
+ * Creates or replaces a class, and keeps the messages that broadcasts sent to it (decisions/0013). If there are such
+ * messages, reading them takes an additional request.
  * @throws GoogleApiError
  */
 async function upsertClass(

@@ -9,7 +9,7 @@ interface Cause {
 }
 
 interface HoldingCause extends Cause {
-  /** Returns the source under which an install is counted. Default: no source. */
+  /** Returns the source under which to count an install. By default, an install has no source. */
   countedSource?: (projectId: string, source: string | null, at: Date) => string
 }
 
@@ -60,13 +60,13 @@ async function countJoined(
   }
 }
 
-/** Emits `pass.removed` for passes that no Apple wallet holds after their registrations were deleted. */
+/** Emits `pass.removed` for passes that no Apple wallet holds any longer, after their registrations were deleted. */
 export async function emitRemovals(
   tx: Repositories,
   dropped: { workspaceId: string; passId: string }[],
   at: Date,
 ): Promise<void> {
-  // Lock workspaces in the same order in all transactions, so that two transactions do not deadlock.
+  // Lock workspaces in the same order in each transaction, to prevent deadlocks.
   for (const workspaceId of [...new Set(dropped.map((one) => one.workspaceId))].sort()) {
     const passIds = dropped.filter((one) => one.workspaceId === workspaceId).map(({ passId }) => passId)
     await emitHoldings(tx, workspaceId, passIds, { at, correlationId: null })
@@ -76,7 +76,7 @@ export async function emitRemovals(
 /** The time and cause of wallet updates. Bulk updates have a lower priority. */
 interface UpdateCause {
   at: Date
-  /** The same correlation ID for all passes, or a function that returns the ID of a pass. */
+  /** A correlation ID for all passes, or a function that returns the correlation ID for a pass. */
   correlationId: string | null | ((passId: string) => string | null)
   isBulk?: boolean | undefined
   /** The earliest time of the updates. Default: `at`. */
@@ -84,9 +84,9 @@ interface UpdateCause {
 }
 
 /**
- * Queues updates of the wallets that hold these passes: one job per pass and platform, regardless of the number of
- * changes. Set `isBulk` for an update of many passes that no person waits for. Call it in the transaction of the
- * change, which has locked the passes. A pass in no wallet causes no job.
+ * Queues updates of these passes at the platforms that have them: one job per pass and platform, regardless of the
+ * number of changes. Set `isBulk` for an update of many passes that no person waits for. Call it in the transaction
+ * that locks and changes the passes.
  */
 export async function queueWalletUpdates(
   tx: Repositories,

@@ -31,8 +31,8 @@ export async function failPass(tx: Repositories, job: DiscardedJob, message: str
 }
 
 /**
- * The number of passes per transaction. Even on a slow machine, transactions with fewer passes than the minimum would
- * only increase the total time.
+ * The number of passes per transaction. With fewer than the minimum, issuing would only take longer in total, even on a
+ * slow machine.
  */
 const SOME = { first: 50, least: 25, most: 100 }
 

@@ -20,7 +20,7 @@ import type { WalletPass } from '../../wallets/wallet.ts'
 import type { Wallets } from '../../wallets/wallets.ts'
 import { createDefinitions, VERSIONS_AT_ONCE, type VersionContent } from './definitions.ts'
 
-/** A pass that was checked for every configured platform, with the error if it cannot be issued. */
+/** A pass that was checked for every configured platform, and the error if it cannot be issued. */
 export interface Outcome {
   pass: StoredPass
   error?: PassError
@@ -33,13 +33,13 @@ export interface Issuing {
   /** Renders and checks passes for every configured platform. Omits passes that are deleted or already issued. */
   prepare(workspaceId: string, passIds: string[], at: Date): Promise<Outcome[]>
   /**
-   * Writes the outcomes with their events. Returns the IDs of passes that changed since they were rendered and still
-   * have to be issued.
+   * Writes the outcomes with their events. Returns the IDs of passes that are still not issued, because they changed
+   * after they were rendered.
    */
   write(tx: Repositories, workspaceId: string, outcomes: Outcome[], cause: Cause): Promise<string[]>
   /** Renders the current state of a pass for the platforms, in all languages or only the given one. */
   render(pass: StoredPass, language?: string): Promise<WalletPass>
-  /** Renders a pass for Apple, without its class. Needs no query if the version is cached and no message is set. */
+  /** Renders a pass for Apple, without its class. Needs no query if its version is cached and it shows no message. */
   renderForApple(pass: StoredPass, language?: string): Promise<ApplePass>
 }
 
@@ -135,7 +135,7 @@ export function createIssuing(
         toWalletPass(pass, { ...version, isOneLanguage: true }, ofClass, templateCardsOf),
       )
       const isTaken = !outcome.error && !outcome.rejection
-      // Check a rejected pass again with its translations: an override can require a text that only these contain.
+      // Check a rejected pass again with translations: an override can require a text that is only in these.
       return isTaken ? outcome : checkAs(() => toWalletPass(pass, version, ofClass))
     })
   }
@@ -149,7 +149,7 @@ export function createIssuing(
     return body ? { message: textsOf(body, definition, (text) => distinctText(text, message.number)) } : {}
   }
 
-  /** Returns rejections of versions and classes. They prevent issuing only if there is no other platform. */
+  /** Returns rejections of versions and classes. Returns none if another platform can still accept the passes. */
   async function listRejected(workspaceId: string, ids: string[]): Promise<Map<string, StoredRejection>> {
     return wallets.all.length === 1 ? store.rejections.list(workspaceId, ids) : new Map()
   }
@@ -162,8 +162,8 @@ export function createIssuing(
 }
 
 /**
- * Renders a pass for a request. If the pass cannot be rendered, its definition or values are at fault, so the error is
- * not a server error.
+ * Renders a pass for a request. If this fails, the definition or the values are at fault, so the error is not a server
+ * error.
  * @throws ApiError the result of `toError`; by default, CONFLICT
  */
 export async function renderOr<T>(render: () => T | Promise<T>, toError = toConflict): Promise<T> {
@@ -215,7 +215,7 @@ async function check(
     })
     return { pass, ...(rejection && { rejection }) }
   } catch (error) {
-    // Throw an error that can be temporary, so that the job is retried.
+    // Throw an error that might be temporary, so that the job is retried.
     if (!(error instanceof ApiError) || 'retry-after' in error.headers) throw error
     return { pass, error: { code: error.code, message: error.message } }
   }
@@ -262,8 +262,8 @@ async function toWalletPass(
 ): Promise<WalletPass> {
   const { definition } = version
   const scope = scopeOf(pass, definition)
-  // A preview can use a version in which the pass has no class. In that case, compute the class that the pass would
-  // have.
+  // A preview can use a version for which the pass has no class yet. In that case, compute the class that the pass
+  // would have.
   const claim =
     ofClass?.templateVersionId === version.id
       ? ofClass
@@ -283,7 +283,7 @@ async function toWalletPass(
 type TemplateCards = Pick<WalletPass, 'templateCard' | 'templateTranslations'>
 type TemplateCardsOf = typeof renderTemplateCards
 
-/** Returns a function that renders the card of a version once for consecutive passes that share it. */
+/** Returns a function that renders the card of a version only once for consecutive passes of this version. */
 function cacheTemplateCards(): TemplateCardsOf {
   let last: { cards: Promise<TemplateCards>; of: Parameters<TemplateCardsOf> } | undefined
   return (version, values) => {
@@ -302,7 +302,7 @@ function scopeOf(pass: StoredPass, definition: Definition) {
 }
 
 /**
- * Renders the card of a version without values of a holder: with defaults, and with the `values` that a class shares.
+ * Renders the card of a version without values of a holder: with defaults, and with the `values` that its class sets.
  */
 export async function renderTemplateCards(
   version: Pick<PublishedVersion, 'definition' | 'passType' | 'templateName' | 'projectName'> & InLanguages,

@@ -15,15 +15,15 @@ export type Packages = ReturnType<typeof createPackages>
 /** A file of packages (application/vnd.apple.pkpasses). */
 export interface Bundle {
   file: Buffer
-  /** The number of passes that were processed. It is lower than requested if the file is full. */
+  /** The number of passes that were processed: fewer than requested if the file is full. */
   taken: number
-  /** Releases the file. Call it after the file was sent. Until then, its bytes count toward the limit of bundles. */
+  /** Releases the file, whose bytes count toward the limit of bundles until then. Call it after the file was sent. */
   leave(): void
 }
 
 export interface PackagesOptions {
   maxBytes?: number
-  /** The maximum number of running and waiting signatures, in total and per workspace. */
+  /** The maximum number of signatures in progress or queued, in total and per workspace. */
   maxSigning?: number
   maxSigningOfWorkspace?: number
   maxBundleBytes?: number
@@ -48,14 +48,14 @@ const MAX_BYTES = 16 * 1024 * 1024
 const MAX_SIGNING = 1_024
 const MAX_SIGNING_OF_WORKSPACE = 512
 
-/** The number of signatures that are created at once. Leaves one of the four threads of Node's pool to the database. */
+/** The number of concurrent signatures. Leaves one of the four threads of Node's pool to the database. */
 const SIGNING_AT_ONCE = 3
 
-/** The number of bundles that are created at once. Each contains up to ten complete packages. */
+/** The number of bundles that are created concurrently. Each contains up to ten complete packages. */
 const BUNDLES_AT_ONCE = 2
 /**
- * The maximum size of a bundle. It is far below the 150 MB that iPhones accept, because two bundles with their parts
- * can be in memory at once.
+ * The maximum size of a bundle. It is far below the 150 MB that iPhones accept, because two bundles and their parts can
+ * be in memory at the same time.
  */
 const MAX_BUNDLE_BYTES = 64 * 1024 * 1024
 /** The default of `maxSendingBytes`. A client that reads slowly holds a bundle for up to two minutes. */
@@ -91,8 +91,8 @@ export function createPackages(
   }
 
   /**
-   * Warns once per version, because its passes can be opened thousands of times. The log names the fields without their
-   * values.
+   * Warns once per version, because its passes can be opened thousands of times. The log contains only the names of the
+   * fields.
    */
   function warnOnce({ templateId, templateVersionId, templateVersion }: StoredPass, ambiguous: object): void {
     if (logged.has(templateVersionId)) return
@@ -105,7 +105,7 @@ export function createPackages(
     )
   }
 
-  /** Returns a signature. Concurrent requests for the same content share it. */
+  /** Returns the signature of a package. Concurrent requests for the same content share one signature. */
   function signatureOf(unsigned: SignablePackage, workspaceId: string, at: Date): Promise<Buffer> | Buffer {
     const { digest } = unsigned
     const known = kept.get(workspaceId, digest)
@@ -141,13 +141,13 @@ export function createPackages(
     async answer(pass: StoredPass, { method, headers }: Pick<Request, 'method' | 'headers'>, at: Date) {
       const given = { tag: headers.get('if-none-match'), since: headers.get('if-modified-since') }
       const answered: Record<string, string> = {
-        // Allow only the client to cache the package, and require revalidation, because the pass can become void, and
-        // its link can be revoked.
+        // Allow only the client to cache the package, and require revalidation: the pass can become void, and its link
+        // can be revoked.
         'cache-control': 'private, no-cache',
         'last-modified': pass.modifiedAt.toUTCString(),
       }
-      // Compare dates first, because this needs no rendering. If the client sent a tag, skip this, because tags take
-      // precedence over dates (RFC 9110, 13.2.2).
+      // Compare dates first, because this needs no rendering. Do not compare them if the client sent a tag, which takes
+      // precedence (RFC 9110, 13.2.2).
       if (given.tag === null && isUnmodified(pass, given.since)) {
         return new HTTPResponse(null, { status: 304, headers: answered })
       }
@@ -169,8 +169,8 @@ export function createPackages(
     build,
 
     /**
-     * Returns packages of up to ten passes in one file. Omits passes that cannot be rendered, and stops before the pass
-     * that would exceed 64 MiB.
+     * Returns the packages of up to ten passes in one file. Omits passes that cannot be rendered, and stops before a
+     * pass that would make the file larger than 64 MiB.
      * @throws ApiError as build; PASS_ISSUING_FAILED if no pass can be rendered; SERVICE_UNAVAILABLE if too many bytes
      * of bundles are in transfer, in total or for the workspace
      */
@@ -210,7 +210,7 @@ function fileName(n: number): string {
   return `pass-${String(n + 1).padStart(2, '0')}.pkpass`
 }
 
-/** Returns the error if a pass cannot be rendered, so that a bundle is sent without it. Rethrows other errors. */
+/** Returns the error if a pass cannot be rendered, so that the bundle omits the pass. Rethrows other errors. */
 function asUnshown(error: unknown): ApiError {
   if (error instanceof ApiError && error.code === 'PASS_ISSUING_FAILED') return error
   throw error
@@ -218,7 +218,7 @@ function asUnshown(error: unknown): ApiError {
 
 /**
  * Whether the client has the current version. Dates must be equal: each version has a unique date, so a later date
- * belongs to other content, from another server or from before a restore.
+ * means other content, from another server or from before a restore.
  */
 function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean {
   return since !== null && modifiedAt.getTime() === Date.parse(since)

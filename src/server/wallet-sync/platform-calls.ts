@@ -26,8 +26,7 @@ export function toJobError(error: unknown): unknown {
 export function googleOutcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
   if (!('error' in result)) return 'answered'
   const { error } = result
-  // Count this as a failure, so that the identity is paused: its stored secrets are not usable until an operator renews
-  // them.
+  // Count this as a failure, so that the identity is paused until an operator renews its secrets, which are not usable.
   if (error instanceof ApiError && error.code === 'GOOGLE_JWT_FAILED') return 'failed'
   if (!(error instanceof GoogleApiError)) return null
   const { kind, status } = error
@@ -36,7 +35,7 @@ export function googleOutcomeOf(result: { value: unknown } | { error: unknown })
 }
 
 /**
- * Runs the work of each identity separately, so that an identity that hangs does not delay the results of others.
+ * Runs the work of each identity separately: if one identity hangs, the results of the others are not delayed.
  * @throws the first error, after all have ended
  */
 export async function eachIdentity<T>(
@@ -48,8 +47,8 @@ export async function eachIdentity<T>(
 }
 
 /**
- * Snoozes jobs of a paused identity without counting an attempt. Also snoozes other due jobs of the identity with the
- * same kind and workspace, up to 5,000 per priority.
+ * Snoozes jobs of a paused identity without counting an attempt. Also snoozes the identity's other due jobs of the same
+ * kind and workspace, up to 5,000 per priority.
  */
 export async function holdBack(
   jobs: Job[],
@@ -59,7 +58,7 @@ export async function holdBack(
   const { workspaceId, kind } = jobs[0]!
   await store.transaction(async (tx) => {
     await tx.jobs.snooze(jobs, until)
-    // Do not snooze other jobs about classes: they do not name the identity. Each is snoozed when it runs.
+    // Do not snooze other jobs about classes, which do not name the identity. Each is snoozed when it runs.
     if (kind === 'upsert-google-class') return
     await tx.backlog.holdBack(workspaceId, { kind, ...identity }, { at: clock(), until })
   })
@@ -80,8 +79,8 @@ export async function releaseHeld(
 }
 
 /**
- * Calls Google for one identity. Snoozes the job and the waiting jobs of the identity if the identity is paused, or if
- * the call pauses it because Google does not respond or rejects the key (decisions/0019).
+ * Calls Google for one identity. If the identity is paused, or the call pauses it (Google does not respond, or rejects
+ * the key), snoozes the job and the waiting jobs of the identity (decisions/0019).
  */
 export async function callGoogle(
   job: Job,
@@ -106,7 +105,7 @@ export async function callGoogle(
 }
 
 /**
- * Runs jobs concurrently, so that no job waits for the issuer of another one. Each job completes, is snoozed, or fails
+ * Runs jobs concurrently, so that no job waits for the issuer of another job. Each job completes, is snoozed, or fails
  * separately.
  * @param onError handles a failed job that this worker still holds. Default: logs the error, and retries or discards
  * the job

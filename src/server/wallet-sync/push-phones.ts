@@ -13,14 +13,14 @@ import { nackFailed, type Slot } from '../jobs/worker.ts'
 import { emitRemovals } from './holders.ts'
 import { eachIdentity, holdBack, logPlatformCall } from './platform-calls.ts'
 
-/** Access to the phones to push: those of current holders, or those of former holders. */
+/** Access to the phones to push to: of current holders, or of former holders. */
 interface PushedPhones {
   passesOf(repositories: Repositories): Pick<Repositories['registrations'], 'bumpUpdateTag' | 'listOutdated'>
   /** Records the results of pushes, in the transaction that completes their jobs. */
   record(tx: Repositories, workspaceId: string, outcomes: PushOutcomes<OutdatedRegistration>, at: Date): Promise<void>
 }
 
-/** Pushes the Apple devices that hold changed passes. Retries only failed pushes. */
+/** Pushes to the Apple devices that hold changed passes. Retries only failed pushes. */
 export function updateWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
   return pushToPhones(jobs, phonesOfHolders, services, slot)
 }
@@ -35,7 +35,7 @@ const phonesOfHolders: PushedPhones = {
   },
 }
 
-/** Pushes the Apple devices of former holders, which then fetch their void passes. */
+/** Pushes to the Apple devices of former holders, which then fetch their void passes. */
 export function updateFormerWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
   return pushToPhones(jobs, phonesOfFormerHolders, services, slot)
 }
@@ -45,7 +45,7 @@ const phonesOfFormerHolders: PushedPhones = {
   record: (tx, workspaceId, { sent }) => tx.formerPasses.setPushed(workspaceId, sent),
 }
 
-/** Pushes outdated phones of the passes of jobs, and completes the jobs. A job with a failed push runs again. */
+/** Pushes to the outdated phones of the jobs' passes, and completes the jobs. A job with a failed push runs again. */
 async function pushToPhones(
   jobs: Job[],
   phones: PushedPhones,
@@ -73,7 +73,7 @@ async function bumpAndListOutdated(
   return push ? passesOf(store).listOutdated(workspaceId, passIds) : []
 }
 
-/** Pushes the phones of passes of one identity, as far as its breaker admits them. Snoozes the jobs of the others. */
+/** Pushes to the phones of passes of one identity, as far as its breaker admits pushes. Snoozes the remaining jobs. */
 async function pushOfIdentity(
   workspaceId: string,
   given: Job[],
@@ -101,7 +101,7 @@ async function pushOfIdentity(
     const dropped = await dropGone(tx, results)
     const held = outdated.filter(({ passId }) => ours.has(passId))
     await phones.record(tx, workspaceId, groupByOutcome(held, results), at)
-    // If the identity is paused, do not count the jobs as failed. They run again when the pause ends (decisions/0019).
+    // If the identity is paused, do not count an attempt. The jobs run again when the pause ends (decisions/0019).
     if (pausedUntil) await tx.jobs.snooze(failed, pausedUntil)
     else for (const job of failed) await nackFailed(tx, job, new Error(errors.get(job.subject)), at)
     await emitRemovals(tx, dropped, at)
@@ -136,14 +136,14 @@ export async function inParts<Item>(
   return parts
 }
 
-/** Calls `work` for each Apple identity, with the jobs about its passes and the phones to push. */
+/** Calls `work` for each Apple identity, with the jobs about its passes and the phones to push to. */
 function eachPushIdentity(
   jobs: Job[],
   outdated: OutdatedRegistration[],
   work: (jobs: Job[], outdated: OutdatedRegistration[]) => Promise<void>,
 ): Promise<void> {
   const identities = new Map(outdated.map(({ passId, appleIdentityId }) => [passId, appleIdentityId]))
-  // Jobs without phones to push run with the first identity.
+  // Run jobs without phones together with the first identity.
   const [first = null] = identities.values()
   const identityOf = ({ subject }: Job) => identities.get(subject) ?? (identities.has(subject) ? null : first)
   return eachIdentity(jobs, identityOf, (some) => {
@@ -156,8 +156,8 @@ function eachPushIdentity(
 }
 
 /**
- * Returns the jobs that the breaker of an Apple identity admits now, with their phones, and all jobs without phones.
- * Snoozes the other jobs.
+ * Returns the jobs that can run now: all jobs without phones, and as many others as the breaker of the Apple identity
+ * admits. Snoozes the remaining jobs.
  * @param outdated phones of the passes, all of one identity
  */
 async function admitPushes(
@@ -185,10 +185,10 @@ interface Pushed {
   appleIdentityId: string | null
 }
 
-/** Results of pushes, by token and identity, because several identities can know the same token. */
+/** Results of pushes, by token and identity, because several identities can push to the same token. */
 export interface PushResults {
   of(pushed: Pushed): PushResult | undefined
-  /** Dead tokens by identity. */
+  /** Tokens that are no longer valid, by identity. */
   gone: { identityId: string | null; pushTokens: string[] }[]
   all: PushResult[]
 }
@@ -206,8 +206,8 @@ interface PushOptions {
 }
 
 /**
- * Pushes devices, each over the connection of the identity of its pass. One push covers all passes of the identity on
- * the device. An identity that is not usable or reachable fails only its own pushes.
+ * Pushes to devices, each over the connection of its pass's identity. One push covers all passes of the identity on the
+ * device. If an identity is not usable or reachable, only its own pushes fail.
  */
 export async function pushTo(
   pushes: Pushed[],
@@ -257,7 +257,7 @@ async function sendOf(
   return breaker.run(send, { outcomeOf, reasonOf: ([first]) => first?.reason ?? undefined, onHang: slot?.leave })
 }
 
-/** Reasons of APNs that concern the device or the message, and so show that APNs accepts the identity. */
+/** Reasons for rejections that concern only the device or the message, and so show that APNs accepts the identity. */
 const ofDevice: (string | null)[] = ['DeviceTokenNotForTopic', 'TooManyRequests']
 
 function outcomeOf(result: { value: PushResult[] } | { error: unknown }): CallOutcome {
@@ -267,7 +267,7 @@ function outcomeOf(result: { value: PushResult[] } | { error: unknown }): CallOu
   return result.value.some(isAnswered) ? 'answered' : 'failed'
 }
 
-/** Registrations by the outcome of their push. Failed ones are grouped by error, because most share the same error. */
+/** Registrations by the outcome of their push. Failures are grouped by error, because most have the same error. */
 export interface PushOutcomes<Registration> {
   sent: Registration[]
   failed: Map<string, Registration[]>
@@ -292,7 +292,7 @@ export function errorsByPass({ failed }: PushOutcomes<{ passId: string }>): Map<
 
 type Device = Pick<StoredRegistration, 'passId' | 'deviceId'>
 
-/** Records pushes of current holders on their registrations. */
+/** Records the results of pushes to current holders on their registrations. */
 export async function recordPushes(
   tx: Repositories,
   workspaceId: string,
@@ -303,7 +303,7 @@ export async function recordPushes(
   for (const [error, some] of failed) await tx.registrations.setErrors(workspaceId, some, error)
 }
 
-/** Deletes registrations whose tokens are dead, and returns them. */
+/** Deletes the registrations with tokens that are no longer valid, and returns the registrations. */
 export async function dropGone(tx: Repositories, { gone }: PushResults): Promise<DroppedRegistration[]> {
   const dropped: DroppedRegistration[] = []
   for (const { identityId, pushTokens } of gone) {
@@ -312,7 +312,7 @@ export async function dropGone(tx: Repositories, { gone }: PushResults): Promise
   return dropped
 }
 
-/** Logs the outcome of the pushes for each pass. A pass whose phones are all gone is not logged. */
+/** Logs the outcome of the pushes for each pass. Skips a pass without a valid token. */
 export function logPushes(
   pushed: { job: Job; passId: string }[],
   outcomes: PushOutcomes<{ passId: string }>,

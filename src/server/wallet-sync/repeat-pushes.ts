@@ -4,7 +4,7 @@ import type { Nudged } from '../../storage/passes/nudges.ts'
 import type { LongJobServices, Services } from '../context.ts'
 import { queuePushes } from './holders.ts'
 
-/** The maximum number of devices of a workspace that a run pushes again. The next run follows a minute later. */
+/** The maximum number of devices per workspace to which a run pushes again. The next run follows a minute later. */
 export const NUDGED_A_RUN = 1_000
 
 /**
@@ -14,8 +14,8 @@ export const NUDGED_A_RUN = 1_000
 const MAX_READS = 100
 
 /**
- * Pushes phones again that have not fetched a change. The database records the progress, so that servers that resume or
- * run concurrently push no phone twice.
+ * Pushes again to phones that have not fetched a change. The database records the progress, so that no phone gets two
+ * pushes, even if servers resume or run concurrently.
  */
 export async function nudgeSilent(services: LongJobServices & Pick<Services, 'metrics'>): Promise<void> {
   const { store, clock, stopping, metrics } = services
@@ -35,8 +35,8 @@ export async function nudgeSilent(services: LongJobServices & Pick<Services, 'me
 }
 
 /**
- * Queues pushes to up to `limit` devices. Even with a limit of 0, removes the nudges of passes whose phones all have
- * the current version.
+ * Queues pushes to up to `limit` devices. Also removes the nudges of passes that are current on all phones, even with a
+ * limit of 0.
  */
 function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJobServices): Promise<Nudged> {
   return store.transaction(async (tx) => {
@@ -49,8 +49,8 @@ function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJob
 }
 
 /**
- * Pushes phones that have to move to another address, at the rate of each move (decisions/0020). The database records
- * the progress, so that a resumed server pushes no phone twice.
+ * Pushes to phones that have to move to another address, at the rate of each move (decisions/0020). The database
+ * records the progress, so that no phone gets two pushes, even if a server resumes.
  */
 export async function movePhones(services: LongJobServices & Pick<Services, 'metrics'>): Promise<void> {
   const { store, clock, stopping, metrics } = services

@@ -14,8 +14,8 @@ export function updateGoogleObjects(jobs: Job[], services: GoogleServices, slot?
   return eachJob(jobs, update, services, async (tx, job, cause, at) => {
     const error = toJobError(cause)
     if (isRejected(cause)) {
-      // Complete the job, because a retry by an operator would fail again. The rejection is recorded on the pass, and
-      // the next change of the pass sends it again.
+      // Complete the job, because a retry by an operator would fail again. The rejection is recorded on the pass, which
+      // is sent again after its next change.
       await tx.jobs.complete([job])
       await tx.rejections.insert(job.workspaceId, 'pass', job.subject, rejectionOf(cause, at))
     } else {
@@ -46,8 +46,8 @@ async function sendIfOutdated(
 }
 
 /**
- * Sends the classes of published versions, so that they exist before a holder saves a pass. Also sends shared classes
- * whose values changed.
+ * Sends the classes of published versions, so that a class exists before a holder saves a pass. Also sends shared
+ * classes whose values changed.
  */
 export function upsertGoogleClasses(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   return eachJob(jobs, (job) => upsertOne(job, services, slot), services)

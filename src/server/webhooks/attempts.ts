@@ -10,10 +10,10 @@ import type { Logger } from '../log.ts'
 
 export type AttemptServices = JobServices & Pick<Services, 'outbound' | 'metrics'>
 
-/** The maximum number of attempts per transaction. A full batch is written without waiting. */
+/** The maximum number of attempts per transaction. A full batch is written immediately. */
 const MAX_BATCH = 400
 
-/** The time for which successful attempts are buffered, so that one transaction writes many of them. */
+/** The time for which successful attempts are buffered, so that one transaction writes many attempts. */
 const LINGER_MS = 250
 
 interface AttemptListener {
@@ -58,8 +58,8 @@ export function createAttemptBuffer(
 
   function write(attempts: CompletedAttempt[]): Promise<StoredWebhook | undefined> {
     return store.transaction(async (tx) => {
-      // The lock also resets the number of lapsed leases of the job, because a sender that writes attempts did not
-      // crash the process.
+      // The lock also resets the job's number of expired leases: a sender that writes attempts did not crash the
+      // process.
       if (!(await tx.jobs.lockForChunk(job))) return undefined
       return recordAttempts(tx, { workspaceId, id }, attempts, { at: clock(), log })
     })
@@ -98,7 +98,7 @@ export function createAttemptBuffer(
 }
 
 /**
- * Records attempts and the health of their webhook. Returns the changed webhook; undefined if it was deleted. The
+ * Records attempts and the health of their webhook. Returns the changed webhook; undefined for a deleted webhook. The
  * caller must hold the job of the webhook.
  */
 export async function recordAttempts(
@@ -150,7 +150,7 @@ function logAttempt(
   log[level]({ ...facts, ...outcome, ms: durationMs }, 'webhook attempt')
 }
 
-/** The maximum number of deliveries that end in one transaction. A job ends any others. */
+/** The maximum number of deliveries that end in one transaction. A job ends the remaining ones. */
 export const END_CHUNK = 1_000
 
 /** Disables a webhook, and ends its waiting deliveries as FAILED. */
@@ -165,7 +165,7 @@ export async function disableWebhook(
   return disabled
 }
 
-/** Ends waiting deliveries with a generation below `before`: up to END_CHUNK now, and any others in a job. */
+/** Ends waiting deliveries with a generation below `before`: up to END_CHUNK now, and the remaining ones in a job. */
 export async function endDeliveries(
   tx: Repositories,
   { workspaceId, id }: StoredWebhook,

@@ -14,8 +14,8 @@ import { watchHold } from './watch-hold.ts'
 type SenderServices = AttemptServices & LongJobServices & Pick<Services, 'webhookSecrets' | 'wakeUps' | 'isClockOff'>
 
 /**
- * Sends the due deliveries of webhooks, and then inserts one job for the next attempt of each webhook. Only one job per
- * webhook runs at a time across all servers, so that the limit of requests in flight applies to all servers together.
+ * Sends the due deliveries of webhooks, and then inserts one job per webhook for the next attempt. Across all servers,
+ * only one job per webhook runs at a time, so that the limit of requests in flight applies to all servers together.
  * Every write checks that the job is still held.
  */
 export async function deliverWebhooks(jobs: Job[], services: SenderServices, slot?: Slot): Promise<void> {
@@ -45,7 +45,7 @@ async function deliver(job: Job, services: SenderServices, slot: Slot | undefine
   }
 }
 
-/** Ends deliveries from before the webhook was disabled or deleted. Returns false if the job did not finish. */
+/** Ends deliveries that precede the disabling or deletion of the webhook. Returns false if the job did not finish. */
 function endStale(job: Job, before: number, services: LongJobServices): Promise<boolean> {
   const { workspaceId, subject: webhookId } = job
   const { clock } = services
@@ -69,27 +69,26 @@ async function finish(
     // Stop, because another sender has the job and continues.
     if ((await tx.jobs.complete([job])).length === 0) return
     const webhook = await recordAttempts(tx, sentTo, unwritten, { at, log })
-    // Delete waiting jobs before the read of due deliveries. A delivery that is created after the read then keeps its
-    // job.
+    // Delete waiting jobs before the read of due deliveries, so that a delivery created after the read keeps its job.
     await tx.jobs.deleteWaiting(kind, subject)
     const isChanged = webhook?.generation !== sentTo.generation
     const next = isChanged ? at : await tx.deliveries.findNextDue(workspaceId, sentTo)
     if (!next) return
-    // Schedule due deliveries for now, so that they run after those of other webhooks that are already due. If the
-    // clock is wrong, keep the original time, because "now" may be far in the future.
+    // Schedule due deliveries for now, behind the deliveries of other webhooks that are already due. If the clock is
+    // wrong, keep the original time, because "now" can be far in the future.
     const runAt = next > at || isClockOff() ? next : at
     await tx.jobs.insert([{ workspaceId, kind, subject, correlationId: null, runAt }], at)
   })
 }
 
-/** The number of deliveries per transaction: low at first, because each job measures its pace again. */
+/** The number of deliveries per transaction: low at first, because each job has to measure its pace. */
 const DELIVERIES = { first: 25, most: 500 }
 
 export async function fanOutEvents(jobs: Job[], services: LongJobServices): Promise<void> {
   for (const job of jobs) {
     const { workspaceId, kind, subject } = job
     await workInChunks(job, services, DELIVERIES, async (tx, deliveries) => {
-      // Delete waiting jobs before the read of events. An event that arrives after the read then keeps its job.
+      // Delete waiting jobs before the read of events, so that an event that arrives after the read keeps its job.
       await tx.jobs.deleteWaiting(kind, subject)
       if (await tx.events.fanOut(workspaceId, services.clock(), deliveries)) return false
       await tx.jobs.complete([job])
@@ -102,29 +101,29 @@ export async function fanOutEvents(jobs: Job[], services: LongJobServices): Prom
 const MAX_IN_FLIGHT = 8
 
 /**
- * The maximum number of requests in flight to a failing webhook, so that many dead webhooks do not take the capacity of
- * working ones.
+ * The maximum number of requests in flight to a failing webhook. It is low, so that many dead webhooks do not take the
+ * capacity of working webhooks.
  */
 const MAX_IN_FLIGHT_FAILING = 1
 
 /**
- * The bounds of the number of deliveries per read, which is twice the number of consecutive successes. A webhook that
- * hangs or fails gets the minimum, because it might soon be disabled. The next read begins when fewer deliveries than
- * this number are queued.
+ * The bounds of the number of deliveries per read. Between them, the number is twice that of consecutive successes. A
+ * webhook that hangs or fails gets the minimum, because it might soon be disabled. The next read begins when less than
+ * one read is queued.
  */
 const PAGE = { least: 2 * MAX_IN_FLIGHT, most: 400 }
 
-/** The maximum number of unwritten attempts, which are sent again after a crash. */
+/** The maximum number of attempts that are not written yet. After a crash, they are sent again. */
 const MAX_UNWRITTEN = 800
 
 /**
- * The age from which the state of the webhook is read again before a send, because the webhook can be disabled or
- * changed at any time. A new delivery contains the state at its creation. With 50 ms, a busy server often had to read
- * the state again after the commit of an event, which delayed the event by a round trip.
+ * The age at which the state of the webhook is read again before a send, because the webhook can be disabled or changed
+ * at any time. A new delivery contains the state at its creation. With 50 ms, a busy server often had to read the state
+ * again after the commit of an event, and the read delayed the event.
  */
 const FRESH_MS = 100
 
-/** The time after which a sender begins no more requests if other webhooks wait for the slot. */
+/** The time after which a sender begins no further requests if other webhooks wait for its slot. */
 const TURN_MS = 10_000
 
 /** The interval at which a sender looks for deliveries that other servers created. */
@@ -152,7 +151,7 @@ async function sendDue(
   const underWay = new Set<string>()
   const inFlight = new Set<Promise<void>>()
   const queue: DueDelivery[] = []
-  /** Deliveries that this process created since the current read began. The read can return them, too. */
+  /** Deliveries that this process created since the current read began. The read can also return them. */
   const createdDuringRead = new Set<string>()
   const turnEnd = performance.now() + TURN_MS
   let endpoint: StoredWebhook | undefined
@@ -206,14 +205,11 @@ async function sendDue(
       underWay.add(delivery.id)
       queue.push(delivery)
     }
-    // The limit of a page is at least 2 x MAX_IN_FLIGHT, so a page with at most MAX_IN_FLIGHT rows is the last one.
+    // The limit of a read is at least 2 x MAX_IN_FLIGHT, so a read with at most MAX_IN_FLIGHT rows is the last one.
     mayBeMore = due.length > MAX_IN_FLIGHT
   }
 
-  /**
-   * Queues new deliveries of this process without a read. Skips deliveries that a read already returned before the
-   * event.
-   */
+  /** Queues new deliveries of this process without a read. Skips deliveries that a read returned before the event. */
   function onEvent(event: StoreEvent): void {
     const made = event.what === 'deliveries' ? event.made?.filter(({ id }) => !underWay.has(id)) : undefined
     if (!made || queue.length + made.length > PAGE.most) hasArrived = true
@@ -235,8 +231,8 @@ async function sendDue(
   }
 
   /**
-   * Removes the first delivery from the queue, so that it is read again. Called if data was erased since the last read,
-   * because the delivery can contain this data.
+   * Removes the first delivery from the queue, so that this delivery is read again. Called if data that the delivery
+   * can contain was erased since the last read.
    */
   function readAgain(delivery: DueDelivery): void {
     queue.shift()
@@ -263,7 +259,7 @@ async function sendDue(
     inFlight.add(sending)
   }
 
-  /** Resolves when a request has ended, or attempts were written. */
+  /** Resolves when a request has ended or attempts were written. */
   const change = () =>
     new Promise<void>((resolve) => {
       onChange = resolve

@@ -19,10 +19,7 @@ export interface OutboundOptions {
 const TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 3_000
 
-/**
- * The maximum size of a response. The content is ignored, but a connection can be reused only after the response was
- * read.
- */
+/** The maximum size of a response. The content is ignored, but read, so that the connection can be used again. */
 const MAX_RESPONSE_BYTES = 64 * 1024
 
 const NOT_PUBLIC = 'The address is not public.'
@@ -43,7 +40,7 @@ export function createOutbound(options: OutboundOptions) {
       }),
   })
   return {
-    /** Returns the error of an address. Host names are resolved and checked with each request. */
+    /** Returns the error of an address, if any. Host names are resolved and checked only with each request. */
     rejection(text: string): string | undefined {
       const checked = checkAddress(text, allowInsecure)
       return typeof checked === 'string' ? checked : undefined
@@ -66,7 +63,7 @@ export function createOutbound(options: OutboundOptions) {
 }
 
 /**
- * Closes a connection on which more than `MAX_RESPONSE_BYTES` arrive after a request. Counts bytes of the connection,
+ * Closes a connection if more than `MAX_RESPONSE_BYTES` arrive after a request. Counts the bytes of the connection,
  * because endless interim responses or an endless chunk extension are not part of a body.
  */
 function limitResponses(socket: Socket): void {
@@ -86,8 +83,8 @@ function outcomeOf(statusCode: number): Outcome {
 }
 
 /**
- * Returns the parsed address, or its error. IP literals need no lookup, so they are checked here, in the normalized
- * form of URL, which also reads decimal and octal notation.
+ * Returns the parsed address, or its error. IP literals need no lookup, so they are checked here, after `URL` has
+ * normalized decimal and octal notation.
  */
 function checkAddress(text: string, allowInsecure: boolean): URL | string {
   if (!URL.canParse(text)) return 'Must be a valid address.'
@@ -125,7 +122,7 @@ function guardedLookup({ resolve = resolveName, isPublic = isPublicAddress }: Ou
 }
 
 /**
- * Queries DNS directly. While a name server does not respond, a lookup of the operating system would occupy one of the
+ * Queries DNS directly: while a name server does not respond, a lookup by the operating system would occupy one of the
  * few threads that the database also uses.
  */
 async function resolveName(hostname: string): Promise<string[]> {
@@ -154,7 +151,7 @@ function describe(error: unknown): string {
   return cause instanceof Error ? describe(cause) : 'The request failed.'
 }
 
-/** Addresses in public ranges that lead to services inside a cloud: Azure's WireServer. */
+/** Addresses in public ranges that are never allowed: Azure's WireServer, a service inside the cloud. */
 const NEVER = new Set(['168.63.129.16'])
 
 /** The global unicast addresses of IPv6. Other ranges that `ipaddr` calls unicast are not assigned. */
@@ -181,8 +178,8 @@ class LateResponseError extends Error {
 }
 
 /**
- * Sends a POST request, and returns the status after the response was read or cut off. A body that is too long or
- * endless therefore does not change the result.
+ * Sends a POST request, and returns the status after the response was read or cut off. The result is therefore the same
+ * if the body is too long or endless.
  * @param timeoutMs the timeout of lookup, connecting, sending, and reading together
  * @throws LateResponseError, or an error of undici
  */
@@ -195,8 +192,8 @@ function exchange(agent: Dispatcher, request: OutboundRequest, timeoutMs: number
 }
 
 /**
- * A request whose response body is discarded. `request` of undici would create a stream and an abort signal per
- * response, although only the status is needed.
+ * A request whose response body is discarded. Only the status is needed, but `request` of undici would create a stream
+ * and an abort signal per response.
  */
 class Exchange implements Dispatcher.DispatchHandler {
   private readonly resolve: (statusCode: number) => void

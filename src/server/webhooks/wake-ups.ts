@@ -4,7 +4,7 @@ export type WakeUps = ReturnType<typeof createWakeUps>
 
 interface Followers {
   wakes: Set<(event: StoreEvent) => void>
-  /** The callbacks of followers that the timer wakes up together. */
+  /** The callbacks of waiting followers, which the timer wakes up together. */
   sleeping: Set<() => void>
   timer: NodeJS.Timeout | undefined
   dueAt: number
@@ -39,7 +39,7 @@ export function createWakeUps() {
       for (const wake of followers?.wakes ?? []) wake(event)
     },
 
-    /** Calls back with each event of a workspace or webhook. Returns a function that unsubscribes. */
+    /** Calls `wake` with each event of a workspace or webhook. Returns a function that unsubscribes. */
     subscribe: (subject: string, wake: (event: StoreEvent) => void) => join(subject, wake).leave,
 
     listen(workspaceId: string) {
@@ -52,8 +52,8 @@ export function createWakeUps() {
       const { followers, leave } = join(workspaceId, wake)
       return {
         /**
-         * Resolves when there can be new events: after a timeout, when another follower wakes up, when the signal
-         * aborts, or immediately if events arrived since the last call. Resolves to whether events arrived.
+         * Waits for new events, and resolves to whether events arrived: immediately if they did since the last call;
+         * otherwise, with the next event, after the timeout, when another follower wakes up, or when the signal aborts.
          */
         async next(milliseconds: number, ended: AbortSignal): Promise<boolean> {
           if (!isWoken && !ended.aborted) {
@@ -72,7 +72,7 @@ export function createWakeUps() {
           return came
         },
 
-        /** Lets followers share a read with the same key. A read that began before the last event is not shared. */
+        /** Shares a read among followers with the same key. A read that began before the last event is not shared. */
         async share<T>(key: string, read: () => Promise<T>): Promise<T> {
           const reading = (followers.reads.get(key) as Promise<T> | undefined) ?? read()
           followers.reads.set(key, reading)
@@ -101,7 +101,7 @@ function newFollowers(): Followers {
   return { wakes: new Set(), sleeping: new Set(), timer: undefined, dueAt: 0, reads: new Map() }
 }
 
-/** Lets a follower wait. All waiting followers wake up together, at the earliest of their timeouts. */
+/** Puts a follower to sleep. All sleeping followers wake up together, at the earliest of their timeouts. */
 function sleep(followers: Followers, wakeUp: () => void, milliseconds: number): void {
   followers.sleeping.add(wakeUp)
   const dueAt = performance.now() + milliseconds

@@ -12,8 +12,8 @@ const findStates = grouped((store: Store, take: () => Job[]) =>
     const jobs = take()
     const held = new Set(await tx.jobs.lockHeld(jobs))
     const subjects = [...held].map(({ subject }) => subject)
-    // Delete the waiting jobs of these webhooks, because the held job also sends newer deliveries. Otherwise, each
-    // event would leave a job that every poll of the queue has to skip.
+    // Delete the waiting jobs of these webhooks, because the held job also sends newer deliveries. Every poll of the
+    // queue would have to skip each waiting job.
     if (subjects.length > 0) await tx.jobs.deleteWaiting('deliver-webhooks', ...subjects)
     return jobs.map((job) => held.has(job))
   }),
@@ -23,8 +23,8 @@ const watches = new Set<() => void>()
 let timer: NodeJS.Timeout | undefined
 
 /**
- * Checks periodically whether a job is still held. The senders of a workspace in this process share each check, because
- * a separate check for each of many hanging senders would be many writes.
+ * Checks periodically whether a job is still held. The senders of a workspace in this process share each check: with
+ * separate checks, many hanging senders would cause many writes.
  * @param onLost called if another sender has the job
  * @returns a function that ends the checks
  */

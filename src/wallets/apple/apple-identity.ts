@@ -35,7 +35,10 @@ export interface AppleCredentials {
   teamIdentifier?: string
 }
 
-/** Returns the identity. Checks all that would make phones silently reject its passes. @throws CredentialError */
+/**
+ * Returns the identity. Rejects anything that would make phones silently reject its passes.
+ * @throws CredentialError
+ */
 export function parseAppleIdentity(credentials: AppleCredentials, at: Date): AppleIdentity {
   const identity = readAppleIdentity(credentials)
   assertValidity(identity.certificate, 'pass certificate', credentials.certificate.source, at)
@@ -43,7 +46,7 @@ export function parseAppleIdentity(credentials: AppleCredentials, at: Date): App
   return identity
 }
 
-/** Does the same as parseAppleIdentity, but accepts expired certificates, with which no pass can be signed. */
+/** Does the same as parseAppleIdentity, but accepts expired certificates, although they cannot sign passes. */
 export function readAppleIdentity(credentials: AppleCredentials): AppleIdentity {
   const leaf = parseCertificate(credentials.certificate, 'pass certificate')
   const wwdr = parseCertificate(credentials.wwdr, 'WWDR certificate')
@@ -82,8 +85,8 @@ export function assertIssued(leaf: X509Certificate, wwdr: X509Certificate, crede
 }
 
 /**
- * Checks that both certificates are valid now, because they can expire while the server runs, and phones reject passes
- * of expired certificates. @throws ApiError APPLE_SIGNING_FAILED
+ * Checks that both certificates are valid now: they can expire while the server runs, and phones reject such passes.
+ * @throws ApiError APPLE_SIGNING_FAILED
  */
 export function assertSound(identity: AppleIdentity, at: Date): void {
   for (const [name, { notBefore, notAfter }] of [

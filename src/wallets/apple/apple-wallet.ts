@@ -16,7 +16,7 @@ export interface AppleWallet extends Wallet {
   readonly platform: 'apple'
   passJson(pass: ApplePass): JsonObject
   /**
-   * Prepares a package except for its signature, which takes the most time.
+   * Prepares a package without its signature, which takes the most time.
    * @throws ApiError PASS_ISSUING_FAILED, APPLE_SIGNING_FAILED
    */
   preparePackage(pass: ApplePass, at: Date): Promise<UnsignedPackage>
@@ -31,10 +31,10 @@ export interface AppleWallet extends Wallet {
 
 /** A package (application/vnd.apple.pkpass) without its signature. */
 export interface UnsignedPackage {
-  /** The ID of the signed content and of the signer: SHA-256 of the manifest, and a short name of the certificate. */
+  /** Identifies the content and the signer: SHA-256 of the manifest, and a short name of the certificate. */
   digest: string
   manifestSha256: Buffer
-  /** A text that phones show with the wrong translation, because values of the pass made it equal to another text. */
+  /** A text that phones show with a wrong translation, because it equals another text in this pass. */
   ambiguous?: AmbiguousText & { language: string }
   complete(signature: Buffer): Buffer
 }
@@ -49,7 +49,7 @@ export interface AppleWalletOptions {
 }
 
 /**
- * The default of `maxImageBytes`, which limits the memory of a download with images in many languages. A poster that
+ * The default of `maxImageBytes`. It limits the memory of a download with images in many languages. A poster that
  * compresses badly has 12 MiB in all scales.
  */
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024
@@ -86,7 +86,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
     }))
     const others = read.map(({ language, strings }) => [language, strings] as const)
     const [ambiguous] = read.flatMap((one) => (one.ambiguous ? [{ ...one.ambiguous, language: one.language }] : []))
-    // Include a file for the default language, too: without it, a phone in the default language shows another language.
+    // Also include a file for the default language: without it, a phone in this language shows another one.
     const originals = new Map(others.flatMap(([, strings]) => [...strings.keys()].map((text) => [text, text] as const)))
     const languages = [[card.language, originals] as const, ...others]
     const ofLanguages = languages.map(([language, strings]) =>
@@ -145,7 +145,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
   }
 }
 
-/** Returns the identity, its signer, and a short name of its certificate, which is part of the digest of a package. */
+/** Returns the identity, its signer, and, for the digest of a package, a short name of its certificate. */
 function signerOf(identity: AppleIdentity) {
   return { identity, sign: createSigner(identity), name: hash('sha256', identity.certificate.der).slice(0, 8) }
 }

@@ -16,8 +16,8 @@ export interface CardImages {
 }
 
 /**
- * Creates the image files of a set. With a `background`, a set without an icon gets a plain one, because phones reject
- * a pass without an icon.
+ * Creates the image files of a set. With a `background`, a set without an icon gets a plain icon, because phones reject
+ * a pass without one.
  * @throws ApiError PASS_ISSUING_FAILED
  */
 async function buildImageFiles(
@@ -62,7 +62,7 @@ type ShownImages = Pick<Card, 'images' | 'ownImages' | 'language'>
 
 /**
  * Returns the images of a card as sets that several packages share. One set has the images that all passes of a version
- * show. Each image of this pass alone has its own set, because sets of combinations would seldom be reused. An image
+ * show. Each image that only this pass shows has its own set, because sets of several would seldom be reused. An image
  * that differs by language is in the folder of each language, because a phone that finds the image at the top of the
  * package ignores the folders. The icon is also at the top, because a phone can reject a pass without it.
  */
@@ -115,8 +115,8 @@ export type ImageSets = (card: CardImages) => Promise<ImageSet>
 const MAX_KEPT_BYTES = 64 * 1024 * 1024
 
 /**
- * Creates a cache of image sets. Passes with the same images share a set, because the ID of an image is derived from
- * its content.
+ * Creates a cache of image sets. The ID of an image is derived from its content, so passes with the same images share a
+ * set.
  */
 export function createImageSets(loadImageFiles: LoadImageFiles, { maxBytes = MAX_KEPT_BYTES } = {}): ImageSets {
   const sets = createLoadingCache<ImageSet>(maxBytes, ({ part }) => part.size)
@@ -141,13 +141,13 @@ interface RoleSizes {
   /** The size into which files are fitted: the largest size of any style. */
   fit: Points
   /**
-   * Whether to enlarge a smaller image, so that it has all scales. If a scale is missing, a phone does not show the
-   * image in some places.
+   * Whether to enlarge a smaller image to all scales. If a scale is missing, a phone does not show the image in some
+   * places.
    */
   isEnlarged?: true
-  /** Whether few passes have such an image. Its files are created on first use instead of at the upload. */
+  /** Whether few passes have such an image, so that its files are created on first use instead of at the upload. */
   isRare?: true
-  /** The size in each style that shows the image, according to Apple's guide. */
+  /** According to Apple's guide, the size of the image in each style that shows it. */
   shown: Partial<Record<PassType, Points>>
 }
 
@@ -198,8 +198,8 @@ function sizesOf(role: AppleImageRole): ImageSize[] {
 }
 
 /**
- * The sizes of all roles except the rare ones (`isRare`). Every image gets files of these sizes at the upload, because
- * its role is not known yet.
+ * The sizes of all roles except the rare ones (`isRare`). At the upload, each image gets files of all these sizes,
+ * because its role is not known yet.
  */
 export const appleImageSizes: readonly ImageSize[] = appleImageRoles
   .filter((role) => !('isRare' in imageSizes[role]))

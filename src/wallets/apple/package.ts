@@ -22,8 +22,8 @@ const contentType = sequence(id.contentType, setOf(id.data))
 
 /**
  * Creates detached CMS signatures (RFC 5652) as phones require: SHA-256, a signed signing time, and the leaf and
- * intermediate certificates. The signature takes most of the time that a package needs. Therefore, the bytes that all
- * signatures of a second share are encoded once, and the private key is used on a thread of the pool.
+ * intermediate certificates. The signature takes most of the time of a package. Therefore, the bytes that all
+ * signatures of a second share are encoded once, and the private key is used on a thread of Node's pool.
  */
 export function createSigner(identity: AppleIdentity): Signer {
   const issuer = issuerAndSerial(identity.certificate.der)
@@ -57,8 +57,8 @@ export function createSigner(identity: AppleIdentity): Signer {
 const SHA256_BYTES = 32
 
 /**
- * The bytes that all signatures of a second share. They contain zeros in place of the digest, which is at the end of
- * the attributes, and of the signature value.
+ * The bytes that all signatures of a second share. Zeros take the place of the digest, which ends the attributes, and
+ * of the signature value.
  */
 interface SignatureForm {
   /** The signing time in seconds since 1970. */
@@ -93,8 +93,8 @@ function signRsa(data: Uint8Array, key: KeyObject): Promise<Buffer> {
 }
 
 /**
- * The following functions implement only the part of DER that signatures need. They read only certificates that OpenSSL
- * has accepted.
+ * The following functions implement only the part of DER that signatures need. Use them to read only certificates that
+ * OpenSSL has accepted.
  */
 
 export function element(tag: number, ...contents: Uint8Array[]): Buffer {
@@ -174,7 +174,7 @@ export interface ZipEntry {
 export interface ZipPart {
   chunks: Uint8Array[]
   size: number
-  /** The central directory of these entries, with offsets for an archive that starts with them. */
+  /** The central directory of these entries, with offsets as if the archive started with this part. */
   directory: Buffer
   count: number
 }
@@ -189,14 +189,14 @@ const READABLE_FILE = (0o100644 << 16) >>> 0
 const UTF8_NAMES = 0x0800
 const STORED = 0
 const DEFLATED = 8
-/** The date of all entries: the first day that zip can represent. Equal passes thereby give equal archives. */
+/** The date of all entries: the first that zip can represent. It is fixed, so that equal passes give equal archives. */
 const DATE_1980_01_01 = 0x0021
 const MAX_ENTRIES = 0xffff
 const MAX_BYTES = 0xffffffff
 
 /**
- * The minimum length of a text that is deflated. Deflating a shorter text would take as long, but save less than a
- * network packet.
+ * The minimum length of a text that is deflated. Deflating a shorter text would save less than a network packet, but
+ * take as long.
  */
 const DEFLATED_FROM = 4_096
 

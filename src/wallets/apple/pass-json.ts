@@ -36,8 +36,8 @@ export const groupNames = {
 } as const satisfies Record<FieldGroup, string>
 
 /**
- * Builds pass.json. Keys that the server must set, such as the serial number, take precedence over the definition's
- * overrides, and the overrides take precedence over the values of the card. Never throws.
+ * Builds pass.json. The overrides of the definition take precedence over the values of the card, but not over keys that
+ * the server must set, such as the serial number. Never throws.
  */
 export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webServiceUrl: string): JsonObject {
   const { card } = pass
@@ -62,7 +62,7 @@ export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webSer
   }
 }
 
-/** Returns the key that groups passes on a phone. Only event tickets and boarding passes support it. */
+/** Returns the key that groups passes on a phone, which only event tickets and boarding passes support. */
 function groupingOf({ card, groupId }: ApplePass): JsonObject {
   const isTaken = card.passType === 'eventTicket' || card.passType === 'boardingPass'
   return groupId !== undefined && isTaken ? { groupingIdentifier: groupId } : {}
@@ -74,7 +74,7 @@ const POSTER = 'posterGeneric'
 export function applyOverrides(base: JsonObject, filled: JsonObject, passType: PassType): JsonObject {
   const { transitType = 'PKTransitTypeGeneric', ...overrides } = toTypes(filled)
   const style = base[passType] as JsonObject
-  // Remove the overrides of other classic styles, because phones reject a pass with two classic styles.
+  // Remove overrides for other classic styles, because phones reject a pass with two classic styles.
   for (const other of PassType.options) if (other !== passType) delete overrides[other]
   return mergeOver({ ...base, [passType]: passType === 'boardingPass' ? { ...style, transitType } : style }, overrides)
 }
@@ -112,8 +112,8 @@ function isShown(field: { value?: unknown } | null | undefined): boolean {
 
 /**
  * Adds a field with the text of the last notification to the back of each style. Phones show the text when this field
- * changes. The key of the field is the same in all styles, so that a phone that shows another style after an update of
- * iOS does not announce the text again.
+ * changes. The field has the same key in all styles. Otherwise, a phone that shows another style after an update of iOS
+ * would announce the text again.
  */
 function withMessage(shown: JsonObject, { card, message }: ApplePass): JsonObject {
   if (message === undefined) return shown
@@ -156,7 +156,7 @@ function styleFields(card: Card): JsonObject {
 }
 
 /**
- * Places the fields of a classic style on a poster, which has no secondary and auxiliary fields. Removes the alignment
+ * Places the fields of a classic style on a poster, which has no secondary or auxiliary fields. Removes the alignment
  * of the primary fields, which a poster does not allow. Publishing rejects a design with more fields than the poster
  * has places (poster-check.ts).
  */
@@ -188,7 +188,7 @@ function passField(
 }
 
 /**
- * Makes keys unique by adding a number to repeated ones: Apple requires unique keys in a pass, but a definition can use
+ * Makes keys unique by adding a number to repeated keys. Apple requires unique keys in a pass, but a definition can use
  * the same key in two groups.
  */
 function uniqueKeys(known: string[] = []): (key: string) => string {
@@ -202,8 +202,8 @@ function uniqueKeys(known: string[] = []): (key: string) => string {
 }
 
 /**
- * Returns the barcode, and a second barcode for phones that do not support the format of the first one. Returns no
- * barcode if its message is empty, because phones reject such a barcode.
+ * Returns the barcode, and a second one for phones that do not support the format of the first. Returns no barcode if
+ * the message is empty, because phones reject such a barcode.
  */
 function barcodes(barcode: Card['barcode']): JsonObject {
   if (barcode.message === '') return {}
@@ -225,7 +225,7 @@ function appleBarcode({ message, altText }: Card['barcode'], format: BarcodeForm
   }
 }
 
-/** Returns the NFC content of a card for iPhones. Returns none for an empty message, because phones reject it. */
+/** Returns the NFC content of a card for iPhones. Returns no content for an empty message, which phones reject. */
 export function nfcKeys({ nfc }: { nfc?: Card['nfc'] | undefined }): JsonObject {
   if (!nfc || nfc.message.trim() === '') return {}
   const { message, publicKey: encryptionPublicKey, requiresAuthentication } = nfc
@@ -235,7 +235,7 @@ export function nfcKeys({ nfc }: { nfc?: Card['nfc'] | undefined }): JsonObject 
 }
 
 /**
- * The maximum number of locations that phones use. The locations of the design precede the location of the event or
+ * The maximum number of locations that phones use. The locations of the design come first, before that of the event or
  * trip.
  */
 const MAX_LOCATIONS = 10
@@ -252,8 +252,8 @@ function locationsOf(card: Card): JsonObject[] {
 const DAY_MS = 86_400_000
 
 /**
- * Returns the relevant time of the design, or else of the event or trip, under the key for iOS before version 18
- * (`relevantDate`) and the key for later versions (`relevantDates`).
+ * Returns the relevant time of the design, or else of the event or trip, under two keys: `relevantDate` for iOS before
+ * version 18, and `relevantDates` for later versions.
  */
 function relevantDates(card: Card): JsonObject {
   const ofDesign = relevantMoment(card)

@@ -12,8 +12,8 @@ export interface PushResult {
 }
 
 /**
- * A connection to Apple's push service. `sent` means only that Apple accepted the push. A later request of the phone
- * for its passes shows that the push has arrived.
+ * A connection to Apple's push service. The outcome `sent` means only that Apple accepted the push. If the phone
+ * requests its passes later, the push has arrived.
  */
 export interface ApplePush {
   send(pushTokens: string[]): Promise<PushResult[]>
@@ -23,7 +23,7 @@ export interface ApplePush {
 export interface RenewablePush extends ApplePush {
   /**
    * Uses the renewed certificate for all further pushes.
-   * @throws CredentialError if push does not accept the certificate. The previous certificate then stays in use
+   * @throws CredentialError if push does not accept the certificate; the previous certificate then stays in use
    */
   renew(identity: AppleIdentity): void
 }
@@ -35,7 +35,7 @@ export interface ApplePushOptions {
 }
 
 /**
- * The limits that keep a connection within the 1,000 streams that Apple allows. The library does not limit the streams.
+ * These limits keep a connection within the 1,000 streams that Apple allows, because the library does not limit them.
  */
 const TOKENS_PER_CALL = 250
 const CALLS_IN_FLIGHT = 4
@@ -120,8 +120,8 @@ function openProvider({ identity, server }: Pick<ApplePushOptions, 'identity' | 
     return new Provider({
       cert: identity.certificatePem,
       key: identity.key.export({ type: 'pkcs8', format: 'pem' }) as string,
-      // Use Apple's production host by default, because pushes for passes require it. For any other address, the
-      // library requires `production: false`.
+      // By default, use Apple's production host, which pushes for passes require. For any other address, the library
+      // requires `production: false`.
       ...(server
         ? { production: false, address: server.address, port: server.port, ca: [server.ca] }
         : { production: true }),

@@ -4,7 +4,7 @@ import type { JsonObject } from './overrides/overrides.ts'
 /** The texts of a pass in one language. The keys are the texts of the default language in pass.json. */
 export type Strings = Map<string, string>
 
-/** The keys of pass.json, at any depth, whose texts phones translate. */
+/** The keys of pass.json, at any depth, with texts that phones translate. */
 const translatedKeys = new Set([
   'organizationName',
   'description',
@@ -33,7 +33,7 @@ const translatedKeys = new Set([
  * differ.
  */
 export interface AmbiguousText {
-  /** The place that shows a wrong translation, namely the translation of the text at `other`. */
+  /** The place that shows a wrong translation, which belongs to the text at `other`. */
   place: string
   other: string
 }
@@ -44,8 +44,8 @@ export interface TranslatedTexts {
 }
 
 /**
- * Returns the translations of the texts in pass.json. Phones support only one translation per text. If a text has two
- * translations because of the values of the pass, the first one is used.
+ * Returns the translations of the texts in pass.json. Phones support only one translation per text. If the values of
+ * the pass cause a text to have two translations, the first one is used.
  */
 export function stringsOf(original: JsonObject, translated: JsonObject): TranslatedTexts {
   const found = new Map<string, string>()
@@ -100,7 +100,7 @@ function firstPlaceOf(wanted: string, original: JsonObject, translated: JsonObje
 }
 
 /**
- * Finds the translation of an item of a list by its key. Positions can differ, because a field that is empty in one
+ * Finds the translation of an item of a list by its key. Positions can differ, because a field that is empty in a
  * language is missing there.
  */
 function counterpart(item: unknown, others: unknown[], index: number): unknown {

@@ -10,10 +10,7 @@ export interface CallbackVerifier {
   verify(body: unknown, at: Date): Promise<CallbackCheck>
 }
 
-/**
- * Creates a verifier. If no known root key signed a callback, fetches the root keys again before it rejects the
- * callback.
- */
+/** Creates a verifier. It fetches the root keys again before it rejects a callback that no known root key signed. */
 export function createCallbackVerifier(issuerId: string, rootKeys: RootKeys): CallbackVerifier {
   return {
     async verify(body, at) {
@@ -24,17 +21,17 @@ export function createCallbackVerifier(issuerId: string, rootKeys: RootKeys): Ca
   }
 }
 
-/** The message that a user saved the pass to a phone, deleted it there, or activated it (transit tickets only). */
+/** The message that a user saved a pass, deleted it, or activated it (transit tickets only). */
 export interface CallbackMessage {
   classId: string
   objectId: string
   eventType: 'save' | 'del' | 'activate'
-  /** The ID of the message. If Google sends a message again, the nonce is the same. */
+  /** The ID of the message. It stays the same if Google sends the message again. */
   nonce: string
   expTimeMillis: number
 }
 
-/** The reason why a callback is rejected. It is only logged; the sender gets no reason. */
+/** The reason why a callback is rejected, for the log. The sender gets no reason. */
 export type CallbackRejection =
   | 'malformed envelope'
   | 'unknown protocol version'
@@ -60,7 +57,7 @@ const PROTOCOL = 'ECv2SigningOnly'
 
 const Signature = z.string().max(512)
 
-/** The two signed texts are parsed only after their signatures are verified. */
+/** A callback. Its two signed texts are parsed only after their signatures are verified. */
 const Envelope = z.object({
   protocolVersion: z.string().max(64),
   signature: Signature,
@@ -71,8 +68,8 @@ const Envelope = z.object({
   signedMessage: z.string().max(16_384),
 })
 
-// The latest time that a Date can have. A later expiry is rejected, because its Date would be invalid, and the key
-// would never expire.
+// The latest time that a Date can have. Reject a later expiry, because its Date would be invalid, so that the key would
+// never expire.
 const LAST_MOMENT = 8.64e15
 
 /** A time in milliseconds since 1970, which Google writes as a number or as text. */
@@ -154,7 +151,7 @@ function parseSigningKey({ keyValue, keyExpiration }: z.output<typeof SigningKey
   try {
     publicKey = createPublicKey({ key: Buffer.from(keyValue, 'base64'), format: 'der', type: 'spki' })
   } catch {
-    // Reject a value that is not a key, in the same way as a key on another curve.
+    // Treat a value that is not a key like a key on another curve.
     return undefined
   }
   if (publicKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') return undefined
@@ -165,7 +162,7 @@ const ROOT_KEYS_URL = 'https://pay.google.com/gp/m/issuer/keys'
 
 interface RootKeys {
   /**
-   * Returns the keys. Fetches them again when their cache time is over. If the fetch fails, the old keys stay in use.
+   * Returns the keys. After their cache time, fetches them again; if the fetch fails, the old keys stay in use.
    * @throws GoogleApiError if no keys were ever fetched
    */
   current(): Promise<SigningKey[]>
@@ -174,7 +171,7 @@ interface RootKeys {
 }
 
 export interface RootKeysOptions {
-  /** The URL of the keys. Default: Google's. The property is read for each request, because it can change. */
+  /** The URL of the keys. Default: Google's. It can change, so the property is read for each request. */
   url?: string
   dispatcher?: Dispatcher
   clock: () => Date
@@ -224,7 +221,7 @@ export function createRootKeys(options: RootKeysOptions): RootKeys {
   }
 }
 
-/** Parses the usable keys of the file, which also contains keys for other protocols and on other curves. */
+/** Parses the usable keys in the file. The other keys in the file are for other protocols or on other curves. */
 function parseRootKeys(text: string): SigningKey[] {
   const keys = (parseAs(KeysFile, text)?.keys ?? []).flatMap((value) => {
     const { data } = RootKeyJson.safeParse(value)

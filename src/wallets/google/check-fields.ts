@@ -12,8 +12,8 @@ export function needsLogo(kind: GoogleKind): boolean {
 
 export interface CheckOptions {
   /**
-   * Whether a missing logo is an issue. It is not an issue if the server has no https address, because Google fetches
-   * images only by https.
+   * Whether a missing logo is an issue. False if the server has no https address, because Google fetches images only by
+   * https.
    */
   needsLogos: boolean
 }
@@ -87,7 +87,7 @@ function isEmpty(value: unknown): boolean {
 
 function enumFlaw(names: readonly string[], value: unknown): string | undefined {
   if (typeof value === 'string' && names.includes(value)) return undefined
-  // Omit the lower-case names, which Google still accepts but no longer documents.
+  // Omit lower-case names, which Google still accepts, but no longer documents.
   return `Must be one of ${names.filter((name) => /^[A-Z]/.test(name) && !name.endsWith('_UNSPECIFIED')).join(', ')}`
 }
 
@@ -142,7 +142,7 @@ function isDateTime(value: string, { isLocal = false } = {}): boolean {
   return !Number.isNaN(Date.parse(`${value.slice(0, 16)}Z`))
 }
 
-/** Suggests the same name in the correct case, or the kinds that have a field with this name. */
+/** Suggests the name in the correct case, or lists the kinds that have a field with this name. */
 function suggestion({ name, fields }: RecordType, key: string): string {
   const meant = [...fields.keys()].find((field) => field.toLowerCase() === key.toLowerCase())
   if (meant) return `; did you mean ${meant}?`

@@ -39,7 +39,7 @@ function ownClass(issuer: GoogleIssuer, content: ClassContent, card: Card): Goog
     ...compact({
       callbackOptions: callbackOptions(issuer),
       ...(card.nfc && { enableSmartTap: true, redemptionIssuers: [issuer.issuerId] }),
-      // Request a review: Google approves classes of these kinds before it shows them, and again after each update.
+      // Request a review: Google must approve classes of these kinds before it shows them, also after each update.
       ...(kind !== 'generic' && { issuerName: nameOf(card), reviewStatus: 'UNDER_REVIEW' }),
       ...kindFields[kind](card, issuer),
     }),
@@ -74,7 +74,7 @@ const kindFields: Record<GoogleKind, (card: Card, issuer: GoogleIssuer) => Recor
     hexBackgroundColor: backgroundOf(card),
     classTemplateInfo: templateInfo(card),
   }),
-  // If the pass has no facts of a flight, the overrides of the definition must set the fields of the flight.
+  // Without facts of a flight, the overrides of the definition must set the fields of the flight.
   flight: (card) => ({ ...(card.flight && flightFields(card.flight)), classTemplateInfo: templateInfo(card) }),
   transit: (card, issuer) => ({
     transitType: transitTypes.get(card.apple.transitType) ?? 'OTHER',

@@ -9,7 +9,7 @@ import { type GoogleIssuer, kindOf } from './resource.ts'
 const MAX_ROWS = 3
 const MAX_ITEMS = 3
 
-/** Returns the field that a generic pass shows as its large header. Only `google.rows` can show it a second time. */
+/** Returns the field that a generic pass shows as its large header. Only `google.rows` can repeat it in a row. */
 export function titleField(card: Card): CardField | undefined {
   return kindOf(card) === 'generic' ? card.fields.primary[0] : undefined
 }
@@ -21,8 +21,8 @@ interface TextModule {
 }
 
 /**
- * Returns the fields in the order of the card as text modules, followed by links for which Google's list of links has
- * no space. If there are too many modules, the last one combines the remaining fields and links.
+ * Returns the fields as text modules, in the order of the card, followed by the links that do not fit into Google's
+ * list of links. If there are too many modules, the last one combines the remaining fields and links.
  */
 export function textModules(card: Card, links: { uri: string; description: string }[] = []): TextModule[] | undefined {
   const modules: TextModule[] = [...frontGroups(card), card.fields.back]
@@ -52,7 +52,7 @@ function lineOf({ header, body }: TextModule): string {
 
 /**
  * Returns the layout of the front: at most three rows with at most three fields each. The layout refers to fields by
- * their keys, because all passes of a version share the class.
+ * key, because it is in the class, which all passes of a version share.
  */
 export function templateInfo(card: Card) {
   const native = nativeField(card)
@@ -67,7 +67,7 @@ function frontRows(card: Card): CardField[][] {
   return rows.map((keys) => keys.flatMap((key) => fields.get(key) ?? [])).filter((row) => row.length > 0)
 }
 
-/** Returns the fields on the front of the design for which Google's front has no space. */
+/** Returns the fields on the front of the design that do not fit on Google's front. */
 export function hiddenFields(card: Card): CardField[] {
   if (card.google.rows) return []
   const shown = new Set(frontRows(card).flat())
@@ -110,7 +110,7 @@ function row(fields: CardField[], native: NativeField | undefined) {
   return { oneItem: { item: first } }
 }
 
-// Google requires a language for each text, and shows the text regardless of its language. The real one is unknown.
+// Google requires a language for each text, but shows the text regardless of it. The real language is unknown.
 const LANGUAGE = 'en'
 
 export function localized(value: string) {
@@ -120,8 +120,8 @@ export function localized(value: string) {
 const DATE_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 
 /**
- * Returns a date-time with seconds, which Google requires, and with its offset, because Google shows the local time.
- * Returns `undefined` for other texts.
+ * Returns a date-time with seconds, which Google requires, and with its offset, which Google needs to show the local
+ * time. Returns `undefined` for other texts.
  */
 export function dateTimeOf(text: string | null | undefined): string | undefined {
   const parts = DATE_TIME.exec(text ?? '')

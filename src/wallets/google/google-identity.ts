@@ -11,8 +11,8 @@ export interface GoogleIdentity {
 
 export interface AccessTokens {
   /**
-   * @throws GoogleApiError of the kind permission if Google rejects the service account, of the kind quota if there are
-   * too many requests, or of the kind unavailable for any other error
+   * @throws GoogleApiError `permission` if Google rejects the service account, `quota` for too many requests, or
+   * `unavailable` for any other error
    */
   get(): Promise<string>
   /** Discards a token that the API rejected, so that `get` requests a new one. */
@@ -23,7 +23,7 @@ export interface KeylessIdentity {
   issuerId: string
   clientEmail: string
   tokens: AccessTokens
-  /** @throws GoogleApiError of the kind permission if the account has no permission to sign */
+  /** @throws GoogleApiError `permission` if the account has no permission to sign */
   signJwt(claims: object): Promise<string>
 }
 
@@ -37,7 +37,7 @@ export interface ServiceAccountFile {
 const HOW_TO_GET_ONE =
   'Download a new JSON key of the service account in the Google Cloud console (IAM, Service accounts, Keys).'
 
-/** Returns the content of a file for workload identity or impersonation, and `undefined` for other files. */
+/** Returns the content of a file for workload identity or impersonation; `undefined` for other files. */
 export function keylessConfiguration({ source, json }: ServiceAccountFile): object | undefined {
   const account = parseAccount(source, json)
   return account.type === 'external_account' || account.type === 'impersonated_service_account' ? account : undefined
@@ -67,7 +67,7 @@ function parseAccount(source: string, json: string): Record<string, unknown> {
   try {
     value = JSON.parse(json)
   } catch {
-    // Replace the parser's error message, which quotes the text and so can contain a private key.
+    // Replace the parser's error message, which can quote a private key.
     throw new CredentialError(`The Google service account key from ${source} is not JSON. ${HOW_TO_GET_ONE}`)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

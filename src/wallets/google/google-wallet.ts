@@ -17,19 +17,19 @@ export interface GoogleWallet extends Wallet {
   classOf(content: ClassContent): GoogleResource
   objectOf(pass: WalletPass, at: Date): GoogleResource
   /**
-   * Returns a link with which a holder saves passes, at most `countFitting` ones. Their objects must exist at Google.
+   * Returns a link with which a holder saves up to `countFitting` passes. Their objects must exist at Google.
    * @throws ApiError GOOGLE_JWT_FAILED
    */
   saveUrl(places: readonly GooglePlace[], at: Date): Promise<string>
-  /** Returns how many of the first objects fit into one save link (at most five). */
+  /** Returns how many objects, counted from the first, fit into one save link (at most five). */
   countFitting(places: readonly GooglePlace[]): number
 }
 
 export interface GoogleWalletOptions {
   identity: GoogleSigner
   /**
-   * The URL from which Google fetches images and to which it sends callbacks. If it is not https, classes and objects
-   * contain neither, because Google uses only https.
+   * The URL from which Google fetches images and to which it sends callbacks. If this is not https, classes and objects
+   * contain no image or callback URLs, because Google uses only https.
    */
   publicUrl: string
 }
@@ -53,7 +53,7 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
   }
 }
 
-/** Creates the check of passes against Google's rules, which needs no credentials. */
+/** Creates a function that checks passes against Google's rules. It needs no credentials. */
 export function createGoogleCheck(issuer: GoogleIssuer): Wallet['check'] {
   /** The issues of a class, by the template card of its passes. */
   const checked = new WeakMap<Card, { kind: GoogleKind; issues: Issue[] }>()
@@ -97,7 +97,7 @@ function claimsOf(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, places
   return { iss: issuer.clientEmail, aud: 'google', typ: 'savetowallet', iat, origins: [], payload }
 }
 
-/** The maximum length of a JWT. Google's guide calls this length safe, because browsers can truncate longer links. */
+/** The maximum length of a JWT. Google's guide calls this length safe: browsers can truncate longer links. */
 const MAX_JWT_CHARACTERS = 1_800
 const MAX_LINK_OBJECTS = 5
 
@@ -114,7 +114,7 @@ function countFitting(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, pl
 }
 
 /**
- * Creates the JWT of a save link. It contains only the IDs of objects and classes, so that it is short.
+ * Creates the JWT of a save link. To be short, it contains only the IDs of objects and classes.
  * @throws ApiError GOOGLE_JWT_FAILED
  */
 async function buildSaveJwt(identity: GoogleSigner, claims: SaveClaims): Promise<string> {

@@ -34,8 +34,8 @@ export function buildMessage(
 }
 
 /**
- * Adds a message exactly once. Set `mayBeThere` if a previous attempt can have succeeded. If the object has the maximum
- * number of messages, the oldest ones are removed.
+ * Adds a message exactly once. Set `mayBeThere` if an earlier attempt can have succeeded. Removes the oldest messages
+ * of an object that has the maximum number.
  * @throws GoogleApiError
  */
 export async function sendMessage(
@@ -52,7 +52,7 @@ export async function sendMessage(
     if (!(error instanceof GoogleApiError && error.kind === 'invalid')) throw error
     const messages = await read()
     if (messages.length < MAX_MESSAGES) throw error
-    // Send the remaining messages as plain text, so that phones do not notify their users about them again.
+    // Send the kept messages as plain text, so that phones do not notify users of these messages again.
     const kept = messages.slice(1 - MAX_MESSAGES).map((known) => ({ ...known, messageType: 'TEXT' }))
     await api.setMessages(kind, id, kept, role)
     await api.addMessage(kind, id, message, role)

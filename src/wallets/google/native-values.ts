@@ -8,10 +8,10 @@ export interface NativeField {
 }
 
 /**
- * Returns the field with the points of a loyalty card or the balance of a gift card. The points are in the field that
- * the definition names. If it names none, they are the first balance of the pass, or else the first number in the
- * primary and then the header fields. The balance of a gift card is the first amount of money in these fields. Returns
- * `undefined` if the definition's overrides already set the value.
+ * Returns the field with the points of a loyalty card or the balance of a gift card. For points, this is the field that
+ * the definition names; if omitted, the first balance of the pass, or else the first number in the primary and then the
+ * header fields. For a gift card, this is the first amount of money in these fields. Returns `undefined` if the
+ * definition's overrides already set the value.
  */
 export function nativeField(card: Card): NativeField | undefined {
   const { header, primary, secondary, auxiliary } = card.fields
@@ -32,12 +32,12 @@ export function nativeField(card: Card): NativeField | undefined {
   return undefined
 }
 
-/** Returns the field of the front that shows the first balance of the pass, or else this balance itself. */
+/** Returns the front field that shows the first balance of the pass. If no field does, returns this balance itself. */
 function balanceField({ balance, fields: { header, primary, secondary, auxiliary } }: Card): CardField | undefined {
   return balance && ([...primary, ...header, ...secondary, ...auxiliary].find(({ isBalance }) => isBalance) ?? balance)
 }
 
-/** Returns the keys of the object for this value; none if Google does not accept the value. */
+/** Returns the keys of the object that hold the value of `nativeField`; none if Google does not accept the value. */
 export function nativeValue(card: Card): Record<string, unknown> {
   const { field } = nativeField(card) ?? {}
   if (!field || field.value.trim() === '') return {}
@@ -53,7 +53,7 @@ export function isShownByItself(card: Card, field: CardField): boolean {
 }
 
 const MAX_INT32 = 2 ** 31 - 1
-/** The number of decimal digits up to which a double is always exact. */
+/** Numbers with up to this many decimal digits are always exact in a double. */
 const EXACT_DIGITS = 15
 
 function balanceOf(field: CardField): Record<string, unknown> {

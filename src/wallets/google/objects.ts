@@ -66,8 +66,8 @@ function portrait(issuer: GoogleIssuer, card: Card) {
 }
 
 /**
- * Returns the state of the object. Without a state, the pass would stay valid for up to a day after its expiry, because
- * Google expires passes with a delay.
+ * Returns the state of the object. Google itself expires passes only with a delay: without a state, a pass would stay
+ * valid for up to a day after its expiry.
  */
 function stateOf(card: Card, at: Date): 'ACTIVE' | 'EXPIRED' | 'INACTIVE' {
   if (card.voided) return 'INACTIVE'
@@ -106,7 +106,7 @@ function seatInfo({ event }: Card) {
   return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
 
-/** Returns the passenger and the seat. Google requires a name and a reservation, which can be empty. */
+/** Returns the passenger and the seat. Google requires a name and a reservation; the reservation can be empty. */
 function passenger(card: Card): Record<string, unknown> {
   const tags = semanticTags(card.apple)
   const seating = compact({
@@ -131,7 +131,7 @@ function seatOf(tags: SemanticTags): string | undefined {
   return firstText([seat.text('seatRow'), seat.text('seatNumber')].filter(Boolean).join(''))
 }
 
-/** Returns the trip. Without facts of a trip, its origin and destination are the first two primary fields. */
+/** Returns the trip. Without facts of a trip, the first two primary fields are the origin and the destination. */
 function journey(card: Card): Record<string, unknown> {
   const { trip } = card
   const [from, to] = card.fields.primary.map(({ value }) => firstText(value))
@@ -161,8 +161,8 @@ function journey(card: Card): Record<string, unknown> {
           ticketSeat: seat && { seat },
         })
       : undefined,
-    // If the pass has neither an expiry nor a departure, set a validity that started long ago, because Google requires
-    // one of them.
+    // Google requires an expiry, a departure, or a validity. Without the first two, set a validity that started long
+    // ago.
     ...(!card.expiresAt &&
       !(hasLeg && departure) && { validTimeInterval: { start: { date: '2000-01-01T00:00:00Z' } } }),
   }
@@ -174,7 +174,7 @@ function barcode({ barcode: { format, message, altText } }: Card) {
   return compact({ type, value: message, alternateText: firstText(altText) })
 }
 
-/** Returns the links that have a scheme, because Google would reject an object with any other link. */
+/** Returns the links that have a scheme, because Google would reject an object that contains any other link. */
 function linksOf(card: Card) {
   return card.links
     .map(({ label, url }, index) => ({ id: `link-${index + 1}`, uri: url, description: firstText(label) ?? url }))
@@ -231,8 +231,8 @@ const ofKind: Record<GoogleKind, ManagedKeys> = {
 export type Overrides = Record<string, unknown>
 
 /**
- * Returns the object with `null` for keys that earlier versions can have set, because a PATCH keeps all keys that are
- * not in its body. (A PUT would delete the messages of the object.)
+ * Returns the object with `null` for omitted keys that earlier versions can have set, because a PATCH keeps all keys
+ * that are not in its body. (A PUT would delete the messages of the object.)
  */
 export function withCleared(kind: GoogleKind, object: GoogleResource, retired: Overrides[] = []): Overrides {
   const keys = retired.map(keysOf).reduce(joined, joined(always, ofKind[kind]))
@@ -252,13 +252,11 @@ function withoutTranslations(value: Record<string, unknown>, type: RecordType | 
   return Object.fromEntries(cleared)
 }
 
-/**
- * The keys that are never cleared: they identify the object, are required, or are added by Google and notifications.
- */
+/** The keys that are never cleared: they identify the object, are required, or are added by Google or notifications. */
 const kept = new Set(['id', 'classId', 'state', 'messages', 'kind', 'version'])
 
 export function keysOf(overrides: Overrides): ManagedKeys {
-  // Ignore `__proto__`, which JSON can contain and which overrides omit.
+  // Ignore `__proto__`: JSON can contain this key, but overrides omit it.
   const entries = Object.entries(overrides).filter(([key]) => key !== '__proto__')
   return Object.fromEntries(entries.map(([key, value]) => [key, isJsonObject(value) ? keysOf(value) : {}]))
 }

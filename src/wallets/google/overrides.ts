@@ -4,13 +4,13 @@ import type { GoogleResource } from './resource.ts'
 
 /**
  * The keys that a definition must not set, because they identify the resource, define its validity, or send
- * notifications that the service does not count.
+ * notifications, which the service would not count.
  */
 const reserved = new Set(['id', 'classId', 'state', 'messages', 'notifyPreference'])
 
 /**
- * Merges overrides into a resource key by key; `null` removes a key. A placeholder always results in a text, so a text
- * becomes a number or a boolean if Google requires one.
+ * Merges overrides into a resource key by key; `null` removes a key. A placeholder always results in a text. If Google
+ * requires a number or a boolean, the text is converted.
  */
 export function applyOverrides(
   resource: GoogleResource,
@@ -21,7 +21,7 @@ export function applyOverrides(
   return withoutEmpty({ ...merge(resource, allowed, type), id: resource.id })
 }
 
-/** The keys that hold the content of an item of a list, by the key of the list. */
+/** For each list, the keys that hold the content of an item. */
 const contents = new Map([
   ['textModulesData', ['body', 'localizedBody']],
   ['uris', ['uri']],
@@ -31,9 +31,7 @@ const contents = new Map([
 
 const labels = ['header', 'localizedHeader', 'description', 'localizedDescription', 'label', 'localizedLabel']
 
-/**
- * Removes labels without a value, and barcodes without a message. Both can be the result of placeholders in overrides.
- */
+/** Removes labels without a value, and barcodes without a message, which placeholders in overrides can cause. */
 function withoutEmpty(resource: GoogleResource): GoogleResource {
   const { textModulesData, linksModuleData, infoModuleData, barcode } = resource
   const kept = new Map(Object.entries(resource))
@@ -62,8 +60,8 @@ function withoutEmptyItems(value: unknown, name: string): unknown {
 }
 
 /**
- * Whether the content of an item is empty because of its placeholders. An item without any key for content or a label
- * is an error in the definition. Such an item is kept, so that publishing reports it.
+ * Whether the content of an item is empty because of its placeholders. False for an item that has neither a content key
+ * nor a label: publishing reports this error in the definition.
  */
 function hasBecomeEmpty(item: Record<string, unknown>, keys: string[]): boolean {
   if (keys.some((key) => hasContent(item[key]))) return false
@@ -86,7 +84,7 @@ function merge(
 ): Record<string, unknown> {
   const merged = { ...base }
   for (const [key, value] of Object.entries(overrides)) {
-    // Skip this key, which JSON can contain: assigning to it would replace the prototype of the object.
+    // Skip this key, which JSON can contain: an assignment to it would replace the prototype of the object.
     if (key === '__proto__') continue
     const field = type?.fields.get(key)
     const current = merged[key]
@@ -97,7 +95,7 @@ function merge(
   return merged
 }
 
-/** The types that are numbers in JSON. An int64 is not one of them, because Google represents it as text. */
+/** The types that are numbers in JSON. int64 is missing, because Google represents it as text. */
 const numeric = new Set<unknown>(['double', 'int32', 'latitude', 'longitude'])
 const NUMBER = /^-?\d{1,15}(\.\d{1,15})?$/
 

@@ -10,7 +10,7 @@ export type GoogleResource = { id: string } & Record<string, unknown>
 export interface GoogleIssuer {
   issuerId: string
   /**
-   * The base URL of images, without a trailing slash. If it is not https, resources contain no images, because Google
+   * The base URL of images, without a trailing slash. If this is not https, resources contain no images, because Google
    * rejects images that it cannot fetch.
    */
   publicUrl: string
@@ -32,7 +32,7 @@ export function kindOf(card: Card): GoogleKind {
   return card.google.kind ?? (card.flight ? 'flight' : kinds[card.passType])
 }
 
-/** The object and the class of a pass at Google. A suffix is an ID without the issuer ID, with which it starts. */
+/** The object and the class of a pass at Google. A suffix is an ID without the issuer ID at its start. */
 export interface GooglePlace {
   kind: GoogleKind
   objectSuffix: string
@@ -42,7 +42,7 @@ export interface GooglePlace {
 /**
  * Returns the object and the class of a pass. Both IDs contain the kind, because an ID must be unique across all kinds,
  * and an object cannot change its kind. Each version has separate classes, so that a new version does not change passes
- * of older ones.
+ * of older versions.
  */
 export function placeOf(pass: Omit<WalletPass, 'authenticationToken' | 'templateCard'>): GooglePlace {
   const kind = kindOf(pass.card)
@@ -60,7 +60,7 @@ export function classSuffixOf(owner: ClassOwner, kind: GoogleKind): string {
   return owner.classDigest ? `${createHash('sha256').update(long).digest('hex').slice(0, 32)}-${kind}` : long
 }
 
-/** Returns the long form of the suffix. Objects of classes with a key have it if an earlier release sent them last. */
+/** Returns the long form of the suffix. With a class key, only earlier releases sent this form. */
 export function longClassSuffixOf({ templateId, templateVersion, classDigest }: ClassOwner, kind: GoogleKind): string {
   return `${VERSION_CLASS}${templateId}-v${templateVersion}-${kind}${classDigest ? `-${classDigest}` : ''}`
 }
@@ -97,8 +97,8 @@ export function parseAs<Schema extends z.ZodType>(schema: Schema, text: string):
 }
 
 /**
- * Returns the digest of an update. Two updates with the same digest result in the same object. `cleared` are the keys
- * that the update removes.
+ * Returns the digest of an update; `cleared` are the keys that it removes. Two updates with the same digest result in
+ * the same object.
  */
 export function digestOfUpdate(kind: GoogleKind, object: GoogleResource, cleared: unknown): string {
   return createHash('sha256')

@@ -12,7 +12,7 @@ export const faultNames = [
   'apns-hold',
   /** Connections are closed. */
   'apns-down',
-  /** Pushes are accepted, but never delivered, which can also happen with APNs. */
+  /** Pushes are accepted, but never delivered. This can also happen with APNs. */
   'apns-drop',
   /** Google permanently rejects every write. */
   'google-400',

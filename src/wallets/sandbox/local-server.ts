@@ -88,13 +88,13 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
 }
 
 /**
- * The connections on which phones receive lines of JSON. While no phone listens to a key, the newest message for the
- * key is kept, as APNs stores the newest push for an offline phone.
+ * The connections on which phones receive lines of JSON. While no phone listens to a key, its newest message is kept,
+ * as APNs does for an offline phone.
  */
 export interface Channels {
   /**
-   * Streams the messages for a key, or for all keys of a fleet. The name of a fleet is the first FLEET_PREFIX
-   * characters of its keys.
+   * Streams the messages for a key, or for all keys of a fleet. A fleet is named by the first FLEET_PREFIX characters
+   * of its keys.
    */
   listen(keyOrFleet: string, response: ServerResponse): void
   send(key: string, message: object): void
@@ -131,8 +131,8 @@ export function createChannels(): Channels {
 }
 
 /**
- * Opens a file with one entry per line. Each time it is opened, it is rewritten with the result of `condense`, so that
- * it does not grow without limit. Without a path, nothing is stored.
+ * Opens a file with one entry per line. First rewrites the file with the result of `condense`, so that the file does
+ * not grow without limit. Without a path, nothing is stored.
  */
 export function openState<Entry>(
   path: string | undefined,

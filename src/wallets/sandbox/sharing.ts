@@ -7,8 +7,8 @@ import { makePrivateFolder, writePrivate } from '../../files/private-file.ts'
 import { serveLocally } from './local-server.ts'
 
 /**
- * An emulator that several processes with the same folder share. One of these processes is the leader and runs the
- * emulator. When the leader ends, another process takes over (decisions/0027).
+ * An emulator that several processes share by using the same folder. One process is the leader and runs the emulator.
+ * When the leader ends, another process takes over (decisions/0027).
  */
 export interface SharedEmulator<Addresses> {
   find(): Addresses | undefined
@@ -23,7 +23,7 @@ export interface Emulator<Addresses> {
 export interface ShareOptions<Addresses> {
   folder: string
   name: string
-  /** Starts the emulator. Omitted for a process that uses the emulator, but never runs it. */
+  /** Starts the emulator. Omitted for a process that only uses the emulator. */
   start?: (() => Promise<Emulator<Addresses>>) | undefined
   onError: (error: unknown) => void
 }
@@ -32,7 +32,7 @@ const RETRY_MS = 200
 /** The number of times that a starting process tries to reach a leader that does not respond. */
 const FIRST_TRIES = 5
 
-/** @throws the error of starting the emulator, if this process starts it immediately; later errors go to `onError` */
+/** @throws if this process immediately starts the emulator, and the start fails. Later errors go to `onError` */
 export async function shareEmulator<Addresses extends object>(
   options: ShareOptions<Addresses>,
 ): Promise<SharedEmulator<Addresses>> {
@@ -75,7 +75,7 @@ export async function shareEmulator<Addresses extends object>(
     leader.announce(emulator.addresses)
     closeOwn = async () => {
       await emulator.close()
-      // Stop leading last, so that the next leader opens the files of the emulator only after they are closed.
+      // Stop leading last, so that the next leader opens the emulator's files only after they are closed.
       await leader.close()
     }
     return { ended: stop }
@@ -110,7 +110,7 @@ export async function shareEmulator<Addresses extends object>(
   }
 }
 
-/** The response of `{publicUrl}/sandbox`. A platform that does not use an emulator is null. */
+/** The response of `{publicUrl}/sandbox`: null for a platform that does not use an emulator. */
 export interface SandboxDirectory {
   /** `control` is the URL at which phones get push tokens and receive pushes. Phones trust `rootPem`. */
   apple: { control: string; rootPem: string } | null
@@ -124,8 +124,8 @@ interface LeaderElection extends Omit<Claim, 'number'> {
 }
 
 /**
- * The timeout of a request to the leader, in milliseconds. The request is repeated later if the process of the leader
- * still exists.
+ * The timeout of a request to the leader, in milliseconds. If the leader's process still exists, the request is
+ * repeated later.
  */
 const TIMEOUT_MS = 2_000
 
@@ -139,7 +139,7 @@ async function openLeader(): Promise<LeaderElection> {
   const server = await serveLocally(async ({ response }) => {
     const addresses = await announced
     response.writeHead(200, { 'content-type': 'application/x-ndjson' })
-    // Do not end the response: the open connection shows followers that this process still runs.
+    // Keep the response open: the connection shows followers that this process still runs.
     response.write(`${JSON.stringify({ id, addresses })}\n`)
     return undefined
   })
@@ -195,7 +195,7 @@ async function readToEnd(chunks: AsyncIterator<Buffer>): Promise<void> {
   try {
     while (!(await chunks.next()).done);
   } catch {
-    // Ignore the error, because a broken connection also means that the process ended.
+    // Ignore the error: a broken connection also means that the process ended.
   }
 }
 
@@ -220,8 +220,8 @@ interface Claim {
 /**
  * The claims on one platform, as numbered files in a folder that several processes share. The claim with the highest
  * number is valid. If its process has ended, other processes try to create the file with the next number. Only one
- * succeeds, and it removes the files with lower numbers. The file with the highest number is never removed, because
- * otherwise a process could create an old number again, which would become valid.
+ * succeeds, and it removes the files with lower numbers. The file with the highest number is never removed: otherwise,
+ * a process could create an old number again, and the old claim would become valid.
  */
 interface Claims {
   find(): Promise<Claim | undefined>
@@ -263,7 +263,7 @@ export function createClaims(folder: string, name: string): Claims {
       } finally {
         await rm(draft)
       }
-      // Check that this claim is the highest one, because a slow process can create a number that was already removed.
+      // Check that this claim has the highest number: a slow process can create a number that was already removed.
       if ((await find())?.id !== id) return undefined
       const lower = (await listNumbers()).filter((other) => other < number)
       await Promise.all(lower.map((other) => rm(fileOf(other), { force: true })))

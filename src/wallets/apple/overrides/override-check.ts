@@ -17,8 +17,8 @@ import type { JsonObject } from './overrides.ts'
 import { Overrides, unknownKeys } from './pass-json-schema.ts'
 
 /**
- * Returns the overrides that Apple would reject or ignore, with their paths in the definition. A value with a
- * placeholder that has neither an example nor a default is only checked for each pass.
+ * Returns the overrides that Apple would reject or ignore, with their paths in the definition. A value whose
+ * placeholder has neither an example nor a default is checked only in each pass.
  */
 export function checkOverrides(definition: Definition, passType: PassType): Issue[] {
   if (!definition.apple) return []
@@ -60,7 +60,7 @@ export function compileOverrides(definition: Definition, passType: PassType): ((
 }
 
 function findIssues(definition: Definition, passType: PassType, scope: Scope): Issue[] {
-  // Report a value that is not an object here, because it would be silently left out of pass.json.
+  // Here, report values that are not objects, because they would be silently left out of pass.json.
   for (const name of [passType, 'posterGeneric', ...(definition.nfc ? ['nfc'] : [])]) {
     const style = definition.apple?.[name]
     if (style !== undefined && !isJsonObject(style)) return [{ path: ['apple', name], message: 'Must be an object' }]
@@ -81,8 +81,8 @@ function findIssues(definition: Definition, passType: PassType, scope: Scope): I
 }
 
 /**
- * Whether an issue is about the overrides. `checkPoster` reports issues of the design's fields, and `checkNfc` those of
- * the NFC message.
+ * Whether an issue is about the overrides. Issues of the design's fields and of the NFC message are reported by
+ * `checkPoster` and `checkNfc`.
  */
 function isOverridden(
   [style, group, ...rest]: Issue['path'],
@@ -94,14 +94,14 @@ function isOverridden(
   return isJsonObject(posterGeneric) && (rest.at(-1) === 'key' || (group !== undefined && group in posterGeneric))
 }
 
-/** Returns the design's fields with only their keys, so that keys that the overrides repeat are found. */
+/** Returns the design's fields, reduced to their keys, to find keys that the overrides duplicate. */
 function keysOf({ design }: Definition): JsonObject {
   return Object.fromEntries(
     fieldGroups.map((group) => [groupNames[group], design.fields[group].map(({ key }) => ({ key, value: '' }))]),
   )
 }
 
-/** Returns the path in the definition, where `transitType` can be at the top of the overrides or in the style. */
+/** Returns the path in the definition, in which `transitType` is at the top of the overrides or in the style. */
 function pathInDefinition(path: Issue['path'], { apple }: Definition): Issue['path'] {
   return path[1] === 'transitType' && apple?.transitType !== undefined ? ['apple', 'transitType'] : ['apple', ...path]
 }

@@ -7,8 +7,8 @@ import { Color, Field, isNumberField, isW3cDate, Overrides, RelevantDate } from 
 export type JsonObject = Record<string, unknown>
 
 /**
- * Merges overrides into an object. If the base has an object for a key, only an object can change it, and the two are
- * merged. Any other value of the base is replaced, or removed by `null`.
+ * Merges overrides into an object. If the base has an object for a key, only another object can change it: the two are
+ * merged. An override replaces any other value of the base, and `null` removes it.
  */
 export function mergeOver(base: JsonObject, overrides: JsonObject): JsonObject {
   if (Object.keys(overrides).length === 0) return base
@@ -33,7 +33,7 @@ function wellFormed(value: unknown): unknown {
 /**
  * Converts the filled overrides of a definition to the types of pass.json. Texts become numbers or booleans, colors
  * become `rgb(…)`, and each relevant date gets both of Apple's keys (`date` and `relevantDate`). Empty texts are
- * omitted where Apple accepts no empty text (dates, colors, URLs). Values that cannot be converted stay unchanged.
+ * omitted if Apple accepts no empty text there (dates, colors, URLs). Values that cannot be converted stay unchanged.
  */
 export function toTypes(overrides: JsonObject): JsonObject {
   return convert(overrides, Overrides) as JsonObject
@@ -80,7 +80,7 @@ function convertText(value: string, type: z.ZodType): unknown {
 const NUMBER = new RegExp(formatPatterns.number.pattern)
 
 /**
- * Converts a text to a number. If the text is not a number, or is an integer that a double cannot represent exactly, it
+ * Converts a text to a number. A text that is not a number, or is an integer that a double cannot represent exactly,
  * stays unchanged, and the schema rejects it later.
  */
 function toNumber(text: string): string | number {

@@ -16,9 +16,9 @@ import table from './field-table.json' with { type: 'json' }
 
 /**
  * The schema of pass.json, according to the rules of Apple's own open pass-builder and to Apple's documentation. Types
- * are checked strictly, because phones silently reject a pass with a value of the wrong type. The `rules`, whose issues
- * have the code `custom`, restrict values further. Unknown keys are accepted, so that published versions with unknown
- * keys keep working. `unknownKeys` finds these keys.
+ * are checked strictly, because phones silently reject a pass with a value of the wrong type. The `rules` restrict
+ * values further; their issues have the code `custom`. Unknown keys are accepted, so that published versions with
+ * unknown keys keep working. `unknownKeys` finds these keys.
  */
 
 const text = z.string()
@@ -42,7 +42,7 @@ export const Color = text.refine(
 /** Apple's limit for images that a phone fetches. */
 const MAX_REMOTE_IMAGE_BYTES = 2_097_152
 
-/** Whether a URL is https. The two slashes are required, because only browsers find the host without them. */
+/** Whether a URL is https. The two slashes are required, because without them, only browsers find the host. */
 function isSecure(value: string): boolean {
   return URL.canParse(value) && /^https:\/\//i.test(value)
 }
@@ -256,8 +256,8 @@ export const PassJson = z.looseObject({
 })
 
 /**
- * Whether phones reject the whole pass because of an issue. The other issues are only reported when a version is
- * published and when a pass is created, so that passes of older versions can still be downloaded.
+ * Whether phones reject the whole pass because of an issue. Other issues are reported only when a version is published
+ * or a pass is created, so that passes of older versions can still be downloaded.
  */
 export function isRefusedByPhones(issue: z.core.$ZodIssue): boolean {
   return issue.code !== 'custom' || issue.params?.isRefusedByPhones === true
@@ -275,7 +275,7 @@ export function* unknownKeys(
   }
   if (!(type instanceof z.ZodObject) || !isJsonObject(value)) return
   const names = Object.keys(type.shape)
-  // Accept any key if the type defines no keys, such as `userInfo`.
+  // If a type defines no keys, such as the type of `userInfo`, accept any key.
   if (names.length === 0) return
   for (const [key, item] of Object.entries(value)) {
     if (Object.hasOwn(type.shape, key)) yield* unknownKeys(item, type.shape[key] as z.ZodType, [...path, key])

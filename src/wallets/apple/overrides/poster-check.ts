@@ -7,7 +7,7 @@ import { isPosterTicket, posterPlaces } from '../../../core/rules/display/poster
 import { placeholdersDeep } from '../../../core/rules/template/placeholder.ts'
 
 /**
- * Checks Apple's requirements for posters: if one is not met, phones silently show the classic style or omit fields.
+ * Checks Apple's requirements for posters. If one is not met, phones silently show the classic style or omit fields.
  */
 export function* checkPoster(definition: Definition, passType: PassType): Generator<Issue> {
   for (const { path } of placeholdersDeep(definition.apple?.preferredStyleSchemes)) {
@@ -47,7 +47,7 @@ function* checkEventPoster({ apple = {}, nfc: own, design, event, accept = [] }:
   }
 }
 
-/** The groups of the design whose fields each group of the poster shows. */
+/** For each group of the poster, the groups of the design whose fields it shows. */
 const sources: Record<(typeof posterPlaces)[number]['group'], FieldGroup[]> = {
   headerFields: ['header'],
   primaryFields: ['primary', 'secondary'],

@@ -40,7 +40,7 @@ export class GoogleApiError extends Error {
   }
 }
 
-/** Whether a retry can succeed. The causes of other errors persist until a person fixes them. */
+/** Whether a retry can succeed. Any other error recurs until a person fixes its cause. */
 export function isPassing(error: unknown): boolean {
   return !(error instanceof GoogleApiError) || error.kind === 'quota' || error.kind === 'unavailable'
 }
@@ -80,8 +80,8 @@ export function rejection(status: number, headers: Record<string, unknown>, text
   })
 }
 
-// The reasons that mean `quota`. Google responds with 403 if an object has too many notifying messages, and according
-// to its documentation with 403 or 429 if a general rate limit is reached.
+// The reasons that mean `quota`. Google responds with 403 if an object has too many notifying messages, and, as
+// documented, with 403 or 429 if a general rate limit is reached.
 const quotaReasons = new Set(['quotaExceeded', 'rateLimitExceeded', 'userRateLimitExceeded'])
 
 function kindOf(status: number, reason: string | undefined): GoogleErrorKind {
@@ -92,7 +92,7 @@ function kindOf(status: number, reason: string | undefined): GoogleErrorKind {
   return status >= 400 && status < 500 && status !== 408 ? 'invalid' : 'unavailable'
 }
 
-/** Returns the seconds in Retry-After. If the header is a date, subtracts the date of the response from it. */
+/** Returns the seconds of Retry-After; for a date, the seconds from the date of the response to this date. */
 function retryAfter(headers: Record<string, unknown>): number | undefined {
   const value = String(headers['retry-after'] ?? '')
   if (/^\d{1,9}$/.test(value)) return Number(value)
@@ -100,7 +100,7 @@ function retryAfter(headers: Record<string, unknown>): number | undefined {
   return Number.isNaN(seconds) ? undefined : Math.max(seconds, 0)
 }
 
-/** Returns the rejection of an object or a class, which is shown to people who design templates. */
+/** Returns the rejection of an object or a class, to show to people who design templates. */
 export function rejectionOf({ message }: Error, at: Date) {
   return { platform: 'google', code: 'GOOGLE_API_FAILED', message, at } as const
 }

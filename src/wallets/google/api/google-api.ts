@@ -22,7 +22,7 @@ export interface GoogleMessage {
 
 export type GoogleStoredMessage = Record<string, unknown>
 
-/** The Google Wallet REST API. Calls through `bulk` wait while other calls are waiting. */
+/** The Google Wallet REST API. Calls through `bulk` have a lower priority: they wait while other calls wait. */
 export interface GoogleApi extends GoogleCalls {
   readonly bulk: GoogleCalls
 }
@@ -33,8 +33,8 @@ export interface GoogleCalls {
   upsertClass(kind: GoogleKind, resource: GoogleResource, options?: { keepsMessages?: boolean }): Promise<void>
   insertClass(kind: GoogleKind, resource: GoogleResource): Promise<void>
   /**
-   * Creates an object, or changes it if it exists. Throws `missing` if its class does not exist, and `invalid` if the
-   * object has another kind. `retired` are previous overrides, whose keys are cleared if the object no longer has them.
+   * Creates an object, or changes it if it exists. Throws `missing` if the class does not exist, and `invalid` if the
+   * object has another kind. `retired` are previous overrides. Clears their keys that the object no longer has.
    */
   upsertObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
   /** Does the same as `upsertObject`, but with fewer requests if the object already exists. */
@@ -44,7 +44,7 @@ export interface GoogleCalls {
    * object. Ignores a missing object.
    */
   expireObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
-  /** Adds a message, for which phones show a notification. Google rejects the fourth one in 24 hours with `quota`. */
+  /** Adds a message, for which phones show a notification. Google rejects the fourth in 24 hours with `quota`. */
   addMessage(kind: GoogleKind, id: string, message: GoogleMessage, role?: GoogleRole): Promise<void>
   /** Replaces only the messages of an object or a class. */
   setMessages(kind: GoogleKind, id: string, messages: GoogleStoredMessage[], role?: GoogleRole): Promise<void>
@@ -89,7 +89,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
       return await attempt(token)
     } catch (error) {
       if (!(error instanceof GoogleApiError && error.status === 401)) throw error
-      // Retry with a new token, because the old one can have been revoked before it expired.
+      // Retry with a new token, because the old token can have been revoked before its expiry.
       tokens.forget(token)
       return attempt(await tokens.get())
     }
@@ -106,8 +106,8 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
 
   function calls(urgency: Urgency): GoogleCalls {
     /**
-     * Writes, and pauses all writes if Google asks for a pause. An exceeded quota of messages does not pause writes,
-     * because it concerns only one object.
+     * Writes, and pauses all writes if Google asks for a pause. If the quota of messages is exceeded, other writes
+     * continue, because only one object is affected.
      */
     async function write(method: HttpRequest['method'], path: string, body: object): Promise<void> {
       try {
@@ -146,8 +146,8 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
         }
       })
     /**
-     * Whether an object that a PATCH did not find exists with another kind. Google returns the same error if the class
-     * of the object is missing. If a GET finds the object with this kind, the class is missing.
+     * After a PATCH that did not find an object, whether the object exists with another kind. Google returns the same
+     * error if the class is missing; in that case, a GET finds the object with this kind.
      */
     const isOtherKind = (kind: GoogleKind, id: string) =>
       getResource(kind, id, 'Object').then(
@@ -207,8 +207,8 @@ function pathOf(kind: GoogleKind, id: string, role: GoogleRole): string {
 const Resource = z.looseObject({ id: z.string(), state: z.string().toUpperCase().optional() })
 
 /**
- * Whether Google asked for a pause. An error without a status comes from this server's own queue of requests, which
- * rejects a request that would wait too long.
+ * Whether Google asked for a pause. An error without a status comes from this server instead, which rejects a request
+ * that would wait too long.
  */
 function asksForPause({ kind, status }: GoogleApiError): boolean {
   return status === 503 || (status !== null && kind === 'quota')
@@ -236,7 +236,7 @@ export interface LocationRejections {
   insert(issuerId: string, message: string): Promise<void>
 }
 
-/** Sends classes and objects of an issuer without `merchantLocations` after Google has rejected them once. */
+/** After Google has rejected the `merchantLocations` of an issuer, omits them from classes and objects. */
 export function withAllowedLocations(api: GoogleApi, rejections: LocationRejections): GoogleApi {
   async function send(resource: GoogleResource, attempt: (sent: GoogleResource) => Promise<void>): Promise<void> {
     if (resource.merchantLocations === undefined) return attempt(resource)
@@ -264,7 +264,7 @@ export function withAllowedLocations(api: GoogleApi, rejections: LocationRejecti
 }
 
 /**
- * Whether Google rejected locations. There is no error code for this, only the text "Issuer not allowlisted for
+ * Whether Google rejected locations. Instead of an error code, the only sign is the text "Issuer not allowlisted for
  * Merchant Locations. Please contact support."
  */
 export function isLocationRejection(error: unknown): error is GoogleApiError {

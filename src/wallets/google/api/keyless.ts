@@ -67,13 +67,13 @@ const NO_ACCOUNT =
 const Signed = z.object({ signedJwt: z.string() })
 const Impersonation = z.object({ service_account_impersonation_url: z.string() })
 
-/** Returns the base URL of the service that creates signatures: the one that impersonates the account, or Google's. */
+/** Returns the base URL of the service that creates signatures: from the impersonation URL, or else Google's. */
 function iamOf(configuration: object | undefined): string {
   const { data } = Impersonation.safeParse(configuration)
   return data?.service_account_impersonation_url.replace(/\/[^/]*$/, '') ?? IAM
 }
 
-/** Makes the token exchange use the HTTP client of this server, for which the library has no option. */
+/** Makes the token exchange use this server's HTTP client. The library has no option for this. */
 function withServerConnections(client: AuthClient): AuthClient {
   if (client instanceof BaseExternalAccountClient) {
     Object.assign(Reflect.get(client, 'stsCredential'), { transporter: client.transporter })
@@ -82,8 +82,8 @@ function withServerConnections(client: AuthClient): AuthClient {
 }
 
 /**
- * Creates the client of the library. Its requests use the HTTP client of this server, except those to the metadata
- * server of this machine.
+ * Creates the client of the library. All requests use this server's HTTP client, except those to the metadata server of
+ * this machine.
  */
 function connect(configuration: object | undefined, http: HttpOptions): GoogleAuth {
   return new GoogleAuth({
@@ -91,7 +91,7 @@ function connect(configuration: object | undefined, http: HttpOptions): GoogleAu
     ...(configuration && { credentials: configuration }),
     clientOptions: {
       transporterOptions: {
-        // Disable the retries of the library, because the caller retries after more suitable delays.
+        // Disable the retries of the library, because the caller retries with better delays.
         retryConfig: { retry: 0 },
         async fetchImplementation(input, init) {
           const request = new Request(input as URL, { ...init, signal: null } as RequestInit)

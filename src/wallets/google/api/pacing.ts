@@ -4,8 +4,8 @@ export type Urgency = 'urgent' | 'bulk'
 
 export interface Pacing {
   /**
-   * Resolves when the next request can start.
-   * @throws GoogleApiError of the kind `quota` if that would take more than 10 s
+   * Waits until the next request can start.
+   * @throws GoogleApiError `quota` if the wait would be longer than 10 s
    */
   turn(urgency: Urgency): Promise<void>
   /** Pauses all requests for a number of seconds (at most 60), as the platform requested. */

@@ -16,10 +16,10 @@ export function createAccessTokens(options: AccessTokenOptions): AccessTokens {
   return 'tokens' in identity ? identity.tokens : keepToken(() => createClient(identity, options))
 }
 
-/** A client that creates access tokens. The clients of the library cache each token while it is valid. */
+/** A client that creates access tokens. Clients of the library cache each valid token. */
 type TokenSource = Pick<JWT, 'getAccessToken'>
 
-/** Creates a source on the first request, and again after a request failed or its token was rejected. */
+/** Creates the source on the first request, and again after a failed request or a rejected token. */
 export function keepToken(create: () => Promise<TokenSource>): AccessTokens {
   let source: Promise<TokenSource> | undefined
   let latest: string | undefined
@@ -51,7 +51,7 @@ async function request(source: Promise<TokenSource>): Promise<string> {
   try {
     token = (await (await source).getAccessToken()).token
   } catch (error) {
-    // Look for the error of this server's HTTP client in the cause, because the library wraps it in another error.
+    // The library wraps errors of this server's HTTP client in another error. Find them in its cause.
     const cause = error instanceof Error ? error.cause : undefined
     if (error instanceof GoogleApiError) throw error
     if (cause instanceof GoogleApiError) throw cause
@@ -62,8 +62,8 @@ async function request(source: Promise<TokenSource>): Promise<string> {
 }
 
 /**
- * Creates the client of the library. The library is loaded on first use, because loading takes long, and the server can
- * start without it.
+ * Creates the client of the library. Loads the library on first use, because loading is slow, and the server can start
+ * without the library.
  */
 async function createClient(identity: GoogleIdentity, options: AccessTokenOptions): Promise<JWT> {
   const { JWT } = await import('google-auth-library')
@@ -75,7 +75,7 @@ async function createClient(identity: GoogleIdentity, options: AccessTokenOption
     transporterOptions: {
       // Disable the retries of the library, because the caller retries after more suitable delays.
       retryConfig: { retry: 0 },
-      // Use `options.url` and the HTTP client of this server, for which the library has no other option.
+      // Use `options.url` and this server's HTTP client. The library has no other option for this.
       async fetchImplementation(_, init) {
         const headers = Object.fromEntries(new Headers(init?.headers))
         const request = { method: 'POST', url: options.url, headers, body: String(init?.body) } as const

@@ -19,12 +19,12 @@ export interface SandboxApnsOptions {
   serverCertificate: string
   serverKey: string
   /**
-   * The certificates that the server trusts, in PEM: the root of the sandbox, and the intermediate certificate, for
-   * clients that send only their own certificate.
+   * The certificates that the server trusts, in PEM: the root of the sandbox and, for clients that send only their own
+   * certificate, the intermediate certificate.
    */
   clientRoot: string
   faults: Faults
-  /** The file in which device tokens are stored. Without a file, they are lost at a restart. */
+  /** The file that stores device tokens. Without a file, a restart loses all tokens. */
   stateFile?: string
   clock?: () => Date
 }
@@ -55,14 +55,14 @@ export async function startSandboxApns(options: SandboxApnsOptions): Promise<San
     key: serverKey,
     ca: clientRoot,
     requestCert: true,
-    // Accept any certificate: Apple responds to a bad certificate over HTTP instead of closing the connection.
+    // Accept any certificate: Apple rejects a bad one by an HTTP response instead of closing the connection.
     rejectUnauthorized: false,
   })
 
   server.on('session', (session) => {
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
-    // Close the connection, because it is broken and the error cannot be sent to the client.
+    // Close the connection: it is broken, so the error cannot be sent to the client.
     session.on('error', () => session.destroy())
     if (faults.has('apns-down')) cutOff(session)
     else clients.set(session, clientOf(session))
@@ -250,9 +250,9 @@ function openApnsControl(options: {
   })
 }
 
-/** The push tokens of phones: those that the sandbox issued, and all other well-formed ones. */
+/** The push tokens of phones: tokens that the sandbox issued, and any other well-formed token. */
 interface DeviceTokens {
-  /** Issues a token of 64 hex characters. A token with a topic accepts only pushes of that topic. */
+  /** Issues a token of 64 hex characters. A token with a topic accepts only pushes for this topic. */
   issue(topic?: string): string
   /** Returns `undefined` for a malformed token. */
   find(token: string): DeviceToken | undefined

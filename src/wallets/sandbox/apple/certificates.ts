@@ -39,8 +39,8 @@ const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
 /** The extension of certificates that sign passes. It contains the pass type identifier. */
 const PASS_SIGNING = '1.2.840.113635.100.6.1.16'
 /**
- * The extensions for pushes to production and to development servers. The push library requires the second one for any
- * address other than Apple's.
+ * The extensions for pushes to production and to development servers. For an address that is not Apple's, the push
+ * library requires the second one.
  */
 const PRODUCTION_PUSH = '1.2.840.113635.100.6.3.2'
 const DEVELOPMENT_PUSH = '1.2.840.113635.100.6.3.1'
@@ -197,8 +197,8 @@ async function exportKey(key: CryptoKey): Promise<string> {
 }
 
 /**
- * Encodes a pass type identifier in DER. A text of more than 127 bytes, which Apple rejects too, would need a length of
- * several bytes.
+ * Encodes a pass type identifier in DER. A text of more than 127 bytes would need a length of several bytes; Apple
+ * rejects such a text, too.
  */
 function utf8String(text: string): Buffer<ArrayBuffer> {
   const bytes = Buffer.from(text)

@@ -48,7 +48,7 @@ export function createCallbacks({ callbackUrl, rootKey, clock }: CallbackOptions
   async function deliver(body: string): Promise<void> {
     for (const delay of [...RETRY_AFTER_MS, undefined]) {
       if ((await attempt(callbackUrl, body, stopped.signal)) || delay === undefined) return
-      // Ignore the error if close() aborts the wait. The next line ends the loop.
+      // If close() aborts the wait, ignore the error: the next line ends the loop.
       await sleep(delay, undefined, { signal: stopped.signal }).catch(() => undefined)
       if (stopped.signal.aborted) return
     }
@@ -93,8 +93,8 @@ async function attempt(url: string, body: string, stopped: AbortSignal): Promise
 }
 
 function signIntermediate(key: KeyObject, root: KeyObject, expiresAt: number) {
-  // Escape equals signs, as Google does. A receiver that parses the key and serializes it again before it verifies the
-  // signature gets another text than the signed one, and so fails.
+  // Escape equals signs, as Google does. A receiver then fails if it verifies a parsed and reserialized key instead of
+  // the signed text.
   const signedKey = JSON.stringify({ keyValue: spki(key), keyExpiration: String(expiresAt) }).replaceAll('=', '\\u003d')
   return { signedKey, signatures: [signParts(root, SENDER, PROTOCOL, signedKey)] }
 }

@@ -27,7 +27,7 @@ const SaveBody = z.object({ jwt: z.string(), device: z.string().min(1) })
 const RemoveBody = z.object({ kind: z.enum(googleKinds), objectId: z.string(), device: z.string().min(1) })
 
 export interface SandboxGoogleOptions {
-  /** The email address of the service account that can call the API. `publicKey` is its public key. */
+  /** The email address of the service account that can call the API. `publicKey` is the account's public key. */
   clientEmail: string
   publicKey: KeyObject | string
   issuerId: string
@@ -35,7 +35,7 @@ export interface SandboxGoogleOptions {
   /** The URL to which saves and removals are reported. */
   callbackUrl: string
   faults: Faults
-  /** The file in which classes, objects, and their holders are stored. Without a file, they are lost at a restart. */
+  /** The file that stores classes, objects, and the holders of objects. Without a file, a restart loses them. */
   stateFile?: string
   clock?: () => Date
 }
@@ -158,7 +158,7 @@ function createPhones(
   }
 
   function saveOne({ kind, object, ofClass }: Content, device: string, issuerId: string): LocalReply {
-    // Create only missing resources, because a save link does not change an existing class or object.
+    // Create only missing resources: a save link does not change an existing class or object.
     const made = [
       ofClass && !store.find(kind, 'Class', ofClass.id) && rest.insert(issuerId, kind, 'Class', ofClass),
       isWhole(object) && !store.find(kind, 'Object', object.id) && rest.insert(issuerId, kind, 'Object', object),
@@ -211,7 +211,7 @@ interface Content {
   ofClass: z.output<typeof Named> | undefined
 }
 
-/** Returns the objects of a save link with their classes; an empty list if the link contains anything else. */
+/** Returns the objects of a save link with their classes. If the link contains anything else, returns an empty list. */
 function contentsOf(payload: z.output<typeof Claims>['payload']): Content[] {
   const known = googleKinds.flatMap((kind) => [`${kind}Objects`, `${kind}Classes`])
   if (Object.keys(payload).some((key) => !known.includes(key))) return []

@@ -21,7 +21,7 @@ type Entry = { put: StoredResource } | { rootKey: string }
 
 export interface GoogleStore {
   /**
-   * The root key of callbacks, PKCS #8 in PEM. It stays the same across restarts, because servers cache its public key.
+   * The root key of callbacks, PKCS #8 in PEM. Stays the same across restarts, because servers cache its public key.
    */
   readonly rootKey: string
   find(kind: SandboxKind, role: Role, id: string): StoredResource | undefined
@@ -85,8 +85,8 @@ export type Decision =
   | { ok: false; reason: 'invalid' | 'forbidden'; message: string }
 
 /**
- * Checks a complete resource as Google does. A logo is required only if the callback URL is https, because Google can
- * only then fetch images from the server.
+ * Checks a complete resource as Google does. Requires a logo only if the callback URL is https, because only then can
+ * Google fetch images from the server.
  */
 export function checkResource(kind: SandboxKind, role: Role, body: unknown, issuerId: string): Decision {
   if (!isJsonObject(body)) return { ok: false, reason: 'invalid', message: 'The body is not a JSON object.' }

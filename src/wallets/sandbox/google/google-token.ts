@@ -16,7 +16,7 @@ export interface ServiceAccount {
   issuerId: string
 }
 
-/** Returns the first account that fits. An account with several keys is tried once per key. */
+/** Returns the first account that `fits` accepts. An account with several keys is tried once per key. */
 export type FindAccount = (fits: (account: ServiceAccount) => boolean) => ServiceAccount | undefined
 
 export interface AccessTokens {
@@ -116,7 +116,7 @@ function decode(part: string): unknown {
 const PROJECT = 'passes-sandbox'
 
 export interface SandboxGoogle {
-  /** The account as a service account key file, with a new RSA key that is unknown outside the sandbox. */
+  /** A key file of the service account, with a new RSA key that is unknown outside the sandbox. */
   serviceAccountJson: string
   issuerId: string
 }
