@@ -44,7 +44,7 @@ export default class Api extends ClientCommand {
     field: Flags.string({
       char: 'f',
       summary:
-        'Query parameter of a GET or DELETE, or else a field of the JSON body, as name=text or name:=JSON. Repeatable.',
+        'Query parameter (GET, DELETE) or field of the JSON body (others), as name=text or name:=JSON. Repeatable.',
       ...repeatable,
       default: [],
     }),

@@ -40,7 +40,7 @@ export default class Apply extends ClientCommand {
     publish: Flags.boolean({ summary: 'Publish the templates instead of only saving drafts.' }),
     prune: Flags.boolean({
       summary:
-        'Delete projects, templates, and webhooks that have no file, if their kind has a folder. Asks for ' +
+        'Delete projects, templates, and webhooks without a file. A kind without a folder is ignored. Asks for ' +
         'confirmation of each deletion, unless --yes is set.',
     }),
     secrets: Flags.string({

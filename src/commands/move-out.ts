@@ -130,7 +130,7 @@ export default class MoveOut extends BaseCommand {
     }
     const { passes, moved, silent, refused, waiting } = move.progress
     this.log(
-      `Phones have been moving to ${move.url} since ${localTime(move.startedAt)}; ${counted(passes, 'pass was', 'passes were')} pushed.\n`,
+      `Phones have been moving to ${move.url} since ${localTime(move.startedAt)}; pushes were sent for ${counted(passes, 'pass', 'passes')}.\n`,
     )
     const rows: [string, number][] = [
       ['moved', moved],

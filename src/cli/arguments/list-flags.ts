@@ -14,7 +14,7 @@ export const rawCellsFlag = Flags.boolean({
 
 export const styleFlags = {
   columns: Flags.string({
-    summary: 'Names of the columns to show, separated by commas. An unknown name lists the available names.',
+    summary: 'Names of the columns to show, separated by commas. To list the available names, give an unknown name.',
     exclusive: ['json', 'jsonl'],
     helpGroup: 'LIST',
   }),
@@ -76,7 +76,7 @@ export function outFlag(what: string, options: Partial<ReturnType<typeof formerl
 export function languageFlag(options: { exclusive?: string[] } = {}) {
   return Flags.string({
     ...options,
-    summary: 'Language of the texts, one of those in the definition (default: the default language of the definition).',
+    summary: 'Language of the texts: one of the languages in the definition (default: its default language).',
   })
 }
 

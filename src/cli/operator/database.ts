@@ -52,7 +52,7 @@ export const commands: ResourceCommands = {
   backup: localCommand({
     summary: 'Copy a SQLite database to a file while servers use it.',
     description:
-      'The copy is consistent, contains everything that was acknowledged before the start, and delays no request. ' +
+      'The copy is consistent, contains every change that was acknowledged before the start, and delays no request. ' +
       'The file gets its final name when the copy is verified. The copy does not contain the server key: store the ' +
       'key elsewhere as well, because webhook secrets and links cannot be used without it. For PostgreSQL, use ' +
       'pg_dump; see docs/backup.md.',

@@ -83,7 +83,7 @@ export const commands: ResourceCommands = {
   'member:list': itemsCommand({
     summary: 'List the members of a workspace with their roles and sessions.',
     description:
-      'The list also contains people who are not members, but have a session, because a group of the provider gives them a role.',
+      'People who are not members, but have a role from a group of the provider, are listed while they have a session.',
     examples: ['member list', 'member list --workspace acme --json'],
     flags: { ...databaseFlags, workspace: workspaceFlag },
     async read({ flags }) {

@@ -23,7 +23,7 @@ export const commands: ResourceCommands = {
     flags: {
       poster: Flags.string({ summary: 'File of the poster, .svg or .pdf. A PDF shows only Latin letters.' }),
       source: Flags.string({
-        summary: 'Source of visitors who scan the poster, for the figures.',
+        summary: 'Source under which figures count visitors who scan the poster.',
         dependsOn: ['poster'],
       }),
       language: Flags.string({

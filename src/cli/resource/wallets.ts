@@ -68,6 +68,6 @@ export const commands: ResourceCommands = {
     print: ({ devices, passes }) =>
       devices === 0
         ? 'No phone needs another push.'
-        : `Pushing ${count(devices)} devices again, for ${count(passes)} passes.`,
+        : `Pushing to ${count(devices)} devices again, for ${count(passes)} passes.`,
   }),
 }

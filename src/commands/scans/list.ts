@@ -6,8 +6,8 @@ export default class ScansList extends ClientCommand {
   static override summary = 'List the ledger of scans, newest first.'
   static override description =
     'The ledger contains every attempt, accepted or not. Different filters must all match; repeated values of one ' +
-    'filter are alternatives. With --all, pages are written in constant memory, and --json prints one scan per ' +
-    'line. To write a file, use "passes scans export", which can be resumed.'
+    'filter are alternatives. With --all, memory use is constant, and --json prints one scan per line. To write a ' +
+    'file, use "passes scans export", which can be resumed.'
   static override examples = [
     { description: 'Follow new scans', command: '<%= config.bin %> scans list --follow' },
     { description: 'List rejected scans', command: '<%= config.bin %> scans list --result denied' },

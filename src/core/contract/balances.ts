@@ -84,7 +84,7 @@ export const balances = {
         'response is 200 with this entry, and nothing changes. If the value would be below the minimum or above the ' +
         'maximum, the response is 409 CONFLICT with value, min, max, and delta. Each entry emits pass.updated with ' +
         'changedFields `balances`. The revision of the pass does not change. Wallets show the new value within ' +
-        `seconds: entries within a second share an update. A balance of a pass can have ${MAX_ENTRIES} entries.`,
+        `seconds. Entries within a second share an update. A balance of a pass can have ${MAX_ENTRIES} entries.`,
       idempotent: true,
       body: BalanceEntryCreate,
       responses: { 200: BalanceEntryResult, 201: BalanceEntryResult },

@@ -51,8 +51,8 @@ const settings = {
     .min(1)
     .max(5)
     .describe(
-      'The label of the pass, with placeholders for fields, such as {{first}} {{last}}. The first text whose fields ' +
-        'are all filled in is used. If there is none, the label is the name of the template.',
+      'The label of the pass, with placeholders for fields, such as {{first}} {{last}}. The first text whose ' +
+        'fields are all filled in is used. If no such text exists, the label is the name of the template.',
     ),
   consent: JoinConsent,
   identity: z

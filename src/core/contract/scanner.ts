@@ -54,7 +54,7 @@ export const SnapshotItem = z.strictObject({
       }),
     )
     .optional()
-    .describe('The last movement of the pass in each zone since the last reset. Set if there is one.'),
+    .describe('The last movement of the pass in each zone since the last reset. Set if there is such a movement.'),
   balances: z
     .array(
       z.strictObject({
@@ -84,8 +84,8 @@ export const Snapshot = z.strictObject({
     .array(Zone)
     .optional()
     .describe(
-      'The zones of the project, at the time of the response. Set if there are any. Ignore a presence that is not ' +
-        'after resetAt of its zone.',
+      'The zones of the project, at the time of the response. Set if the project has zones. Ignore a presence ' +
+        'that is not after resetAt of its zone.',
     ),
   removed: z
     .array(Uuid)

@@ -67,7 +67,7 @@ export function createMetrics() {
       'passes_registrations_dropped_total',
       'Device registrations removed because Apple reported their push token as invalid.',
     ),
-    nudges: counter('passes_nudges_total', 'Devices pushed again because they did not fetch a change.'),
+    nudges: counter('passes_nudges_total', 'Devices that got another push because they did not fetch a change.'),
     movedPasses: counter('passes_moved_passes_total', 'Passes whose phones are moved to another address.'),
     broadcasts: counter('passes_broadcasts_dispatched_total', 'Broadcasts whose fan-out is complete.'),
     upgradedPasses: counter('passes_upgraded_passes_total', 'Passes that upgrades moved to another template version.'),

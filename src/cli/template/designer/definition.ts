@@ -247,7 +247,8 @@ function readPlaces({ locations }: JsonObject, { texts, report }: FieldContext) 
     return [{ latitude, longitude, ...(text !== undefined && { relevantText: texts.of(text) }) }]
   })
   for (const index of read.keys()) {
-    if (index >= MAX_PLACES) report.unmapped.push({ path: `locations.${index}`, reason: 'Phones use ten positions' })
+    if (index >= MAX_PLACES)
+      report.unmapped.push({ path: `locations.${index}`, reason: 'Phones use at most ten positions' })
   }
   return read.length > 0 ? { locations: read.slice(0, MAX_PLACES) } : {}
 }

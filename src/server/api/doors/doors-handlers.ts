@@ -104,7 +104,7 @@ async function placeInZone(
   const next = zoneId === undefined ? door.zoneId : zoneId
   if (next === null) {
     if (direction !== undefined)
-      throw validationError([{ path: ['direction'], message: 'Requires a zone of the door' }])
+      throw validationError([{ path: ['direction'], message: 'Requires that the door has a zone' }])
     return { zoneId: null, direction: null }
   }
   // Lock the zone, so that no concurrent request deletes it.

@@ -124,7 +124,7 @@ function resultOfFound(
   const { externalPassId } = item.pass
   const details = { passId: pass.id }
   if (digest === undefined || pass.templateId !== asked.templateId) {
-    const what = digest === undefined ? 'that was created here' : 'of another template'
+    const what = digest === undefined ? 'that was created on this server' : 'of another template'
     const message = `The externalPassId is already used by a pass ${what}.`
     return { externalPassId, problem: new ApiError('DUPLICATE_PASS', { message, details }) }
   }

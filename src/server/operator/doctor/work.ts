@@ -114,7 +114,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       const lines: string[] = []
       for (const { workspaceId, workspaceName, url, startedAt, id } of moves) {
         const { moved, silent, refused, waiting } = await store.moves.findProgress(workspaceId, { id, startedAt })
-        const left = `${silent} were pushed but have not moved yet, ${refused} cannot be pushed, ${waiting} wait`
+        const left = `${silent} got a push but have not moved yet, ${refused} cannot get one, ${waiting} wait`
         lines.push(
           `phones of ${workspaceName} have been moving to ${url} since ${startedAt.toISOString()}: ${moved} have moved, ${left}`,
         )
