@@ -23,7 +23,7 @@ export interface OidcConfig {
   issuer: URL
   clientId: string
   clientSecret: string
-  /** Whether an email address counts as verified without the claim `email_verified`. */
+  /** Whether email addresses count as verified regardless of the claim `email_verified`. */
   trustsEmail: boolean
   /** The claim that lists the groups of a person. If omitted, roles come only from memberships. */
   rolesClaim?: string | undefined
@@ -70,9 +70,9 @@ export interface Config {
   /** The folder of the Apple and Google badges of hosted pages. */
   badgesFolder?: string | undefined
   retention: RetentionDays
-  /** Whether webhooks over plain http, and to hosts of the private network, are allowed, for development. */
+  /** Whether webhooks can use plain http and hosts of the private network, for development. */
   allowInsecureWebhooks: boolean
-  /** The number of proxies in front of the server whose X-Forwarded-For header is trusted. */
+  /** The number of trusted proxies in front of the server, which set X-Forwarded-For. */
   trustedProxies: number
   /** Further paths of the PassKit web service, for passes that other providers issued. */
   applePrefixes?: string[]

@@ -36,7 +36,7 @@ export interface Services {
   /** The breakers, which pause identities whose platform does not respond. */
   breakers: Breakers
   links: Links
-  /** Badges of hosted pages that the operator provided. */
+  /** The badges that the operator provided for hosted pages. */
   badges: Badges
   issuing: Issuing
   definitions: Definitions
@@ -45,21 +45,21 @@ export interface Services {
   packages?: Packages
   eventLoop: EventLoopScheduler
   /**
-   * The Apple push of the server's own identity; undefined if apple is not configured. To push a pass, which can have
-   * another identity, use `pushTo`.
+   * The Apple push of the server's own identity; undefined if apple is not configured. Passes can have other
+   * identities, so push with `pushTo`.
    */
   push?: ApplePush
   /** The synchronization with Google; undefined if google is not configured. */
   google?: GoogleSync
   webhookSecrets: WebhookSecrets
-  /** The keys that sign the heads of the chains of ledgers and audit logs. */
+  /** The keys that sign the heads of ledger and audit chains. */
   signingKeys: SigningKeys
   /** Counts and logs registrations that were deleted because Apple reported their push tokens as invalid. */
   droppedRegistrations: DroppedRegistrations
   wakeUps: WakeUps
   doorActivity: DoorActivity
   linkOpens: LinkOpens
-  /** Creates and verifies the tokens of forms of join pages. */
+  /** Creates and verifies the tokens in the forms of join pages. */
   formTokens: FormTokens
   /** Sends email; undefined without --smtp-url. */
   mail?: Mailer
@@ -92,7 +92,7 @@ export interface RequestContext {
   workspaceId: string
   token: TokenWithWorkspace
   correlationId: string
-  /** The time of the request, which all its writes use. */
+  /** The time of the request. All its writes use this time. */
   now: Date
   headers: Headers
   /** The work in flight in this process, by workspace. */

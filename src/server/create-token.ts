@@ -48,10 +48,7 @@ export async function createToken(
 const NOTICE_MS = 30 * 86_400_000
 const MAX_REPORTED = 20
 
-/**
- * Returns tokens that expire within 30 days and have no successor, except tokens whose whole lifetime is at most 30
- * days.
- */
+/** Returns tokens that expire within 30 days and have no successor. Omits tokens with a lifetime of at most 30 days. */
 export function endingTokens({ tokens }: Pick<Repositories, 'tokens'>, at: Date): Promise<EndingToken[]> {
   return tokens.listEnding(at, new Date(at.getTime() + NOTICE_MS), MAX_REPORTED)
 }

@@ -130,7 +130,9 @@ export function createLinks({ keys, publicUrl, platforms: configured, ttlDays }:
     publicUrl,
     urlFor: (kind: Platform | 'smart', pass: StoredPass, at: Date) => linksOf(pass, at)(kind),
     verify: (token: string, at: Date) => verifyLink(token, acceptedKeys, at),
-    /** Returns the links of an installable pass; null for a platform that is not configured, or if it has no group. */
+    /**
+     * Returns the links of an installable pass; null for a platform that is not configured, and for a missing group.
+     */
     build(pass: StoredPass, at: Date): Record<LinkKind, string | null> {
       const urlOf = linksOf(pass, at)
       return {

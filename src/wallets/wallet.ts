@@ -23,7 +23,7 @@ export interface WalletPass {
   /** Apple's authenticationToken: random for each holder of a pass, and constant. */
   authenticationToken: string
   card: Card
-  /** The web service that Apple devices must use in the future, if it is not this server. */
+  /** The web service that Apple devices must use from now on, if it is on another server. */
   webServiceUrl?: string
   /** The ID of the group of the pass. Wallets show the passes of a group in one stack. */
   groupId?: string

@@ -7,7 +7,7 @@ import { createCounters } from './counters.ts'
  */
 export interface PublicGate {
   /**
-   * Waits for a place. Resolves to the function that frees it.
+   * Waits for a place. Resolves to the function that frees the place.
    * @throws ApiError SERVICE_UNAVAILABLE with Retry-After
    */
   enter(address: string): Promise<() => void>

@@ -16,7 +16,7 @@ export interface Limits {
   token: Limit
   /** The limits of requests without a token, by client address. */
   byAddress: Record<AddressLimit, Limit>
-  /** The limit of removals of a pass from its last Apple wallet, by pass. */
+  /** The limit, by pass, of removals from its last Apple wallet. */
   removals: Limit
   /** The limit of concurrent requests without a token. */
   publicGate: PublicGate
@@ -115,7 +115,7 @@ export function createLimit(
 
 /**
  * Creates buckets for one process. Deletes buckets that are full again, at most every USAGE_TTL_SECONDS.
- * @param maxKeys the number of keys with a separate bucket. Further keys share one, so that memory is bounded
+ * @param maxKeys the number of keys with a separate bucket. All other keys share a bucket, so that memory is bounded
  */
 export function createOwnBuckets(rate: Rate, maxKeys = Number.POSITIVE_INFINITY): Pick<Buckets, 'take' | 'size'> {
   const buckets = createBuckets(rate)

@@ -35,7 +35,7 @@ export interface BreakersOptions {
   clock: () => Date
   log: Pick<Logger, 'info' | 'warn'>
   metrics: Pick<Metrics, 'identityPaused'>
-  /** The seconds without a response to any call of the identity after which a call counts as hanging. Default: 2. */
+  /** A call counts as hanging if no call of the identity gets a response for this number of seconds. Default: 2. */
   hangSeconds?: number | undefined
 }
 

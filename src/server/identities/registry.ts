@@ -15,8 +15,8 @@ import { openApple, openGoogle } from './credentials.ts'
 export type Identities = ReturnType<typeof createIdentities>
 
 /**
- * The functions that open an identity of the database, by platform. An opener can return `before`, the identity opened
- * earlier, with new keys, so that its connections stay open. A platform without an opener has only the identity of the
+ * The functions that open an identity of the database, by platform. An opener can renew and return `before`, the
+ * identity opened earlier, so that its connections stay open. A platform without an opener has only the identity of the
  * server.
  */
 export type SideOpeners = { [P in Platform]?: (stored: StoredIdentity, before?: Sides[P]) => Promise<Sides[P]> }

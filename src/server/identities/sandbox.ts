@@ -98,13 +98,13 @@ export async function makeSandboxPass(
   return { certificate: made.certificatePem, key: made.keyPem, wwdr: wwdrPem }
 }
 
-/** The folder of the further issuers that the Google emulator knows, with one file per key. */
+/** The folder with the keys of further issuers that the Google emulator accepts, one file per key. */
 const issuersFolder = (config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>) =>
   join(sandboxFolder(config), 'google-issuers')
 
 /**
- * Creates another key of the service account of a further issuer. The Google emulator accepts it immediately, and keeps
- * accepting previous keys, as Google does. Returns the key file.
+ * Creates another key for the service account of a further issuer. The Google emulator accepts it immediately, and
+ * keeps accepting previous keys, as Google does. Returns the key file.
  */
 export async function makeSandboxIssuer(config: Config, issuerId: string): Promise<string> {
   const { serviceAccountJson } = await createSandboxGoogle(`sandbox-${issuerId}`)

@@ -79,7 +79,7 @@ export function createImages(store: Store, decoder: Decoder): Images {
   }
 }
 
-/** The name of the file with the mosaic of an image, from which warnings about templates are computed. */
+/** The name of the file with an image's mosaic. Warnings about templates are computed from the mosaic. */
 export const MOSAIC_FILE = `mosaic ${MOSAIC.columns}x${MOSAIC.rows}`
 
 function toStored({ bytes, ...size }: ImageFile): StoredImageFile {

@@ -67,7 +67,7 @@ async function push(
 ): Promise<void> {
   const { store } = services
   const passIds = sendings.map(({ notification }) => notification.passId)
-  // Bump the update tag before the push, so that a phone that requests changes immediately receives this one.
+  // Bump the update tag before the push, so that a phone that immediately requests changes receives this one.
   await store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds))
   const held = services.push ? await store.registrations.list(workspaceId, passIds) : []
   const passes = new Map((await store.passes.listByIds(workspaceId, passIds)).map((pass) => [pass.id, pass]))

@@ -116,8 +116,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   async function prepare(pass: StoredPass, at: Date, known?: StoredGoogleObject) {
     const { workspaceId, googleClassId } = pass
     const { api, wallet } = await sideOf(pass)
-    // Read the class before the pass is rendered, so that the recorded version of the class is never newer than the one
-    // that was sent.
+    // Read the class before the pass is rendered, so that the recorded version of the class is never newer than the
+    // sent one.
     const [ofClass] = googleClassId ? await store.googleClasses.list(workspaceId, [googleClassId]) : []
     const { rendered, former, isUnknown, isNew, sentDigest } = await locate(pass, known)
     const retired = await definitions.listRetired(pass)

@@ -61,7 +61,7 @@ async function pushToPhones(
   }
 }
 
-/** Bumps the update tag before the push, so that a phone that requests changes immediately receives this one. */
+/** Bumps the update tag before the push, so that a phone that immediately requests changes receives this one. */
 async function bumpAndListOutdated(
   workspaceId: string,
   jobs: Job[],

@@ -19,7 +19,7 @@ export function createWebhookSecrets({ current, previous }: ServerKeys) {
       const secret = newSecret()
       return { secret, sealed: seal(secret, webhookId, current) }
     },
-    /** Returns the keys with which a delivery at a given time is signed, the newest key first. @throws SealError */
+    /** Returns the keys that sign a delivery at a given time, the newest key first. @throws SealError */
     livingKeys({ id, secret, retiredSecrets }: StoredWebhook, at: Date): KeyObject[] {
       const living = retiredSecrets.filter(({ until }) => at < until)
       return [secret, ...living.map((retired) => retired.secret)].map((sealed) =>

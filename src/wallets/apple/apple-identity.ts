@@ -104,7 +104,9 @@ export function assertSound(identity: AppleIdentity, at: Date): void {
 }
 
 /**
- * Reads a certificate in PEM or DER. @param what the name of the certificate in error messages @throws CredentialError
+ * Reads a certificate in PEM or DER.
+ * @param what the name of the certificate in error messages
+ * @throws CredentialError
  */
 export function parseCertificate({ source, pem }: CredentialSource, what: string): X509Certificate {
   try {
@@ -187,8 +189,9 @@ export function toParsed(certificate: X509Certificate): ParsedCertificate {
 }
 
 /**
- * Checks that a certificate is valid at a time. @param what the name of the certificate in error messages @throws
- * CredentialError
+ * Checks that a certificate is valid at a time.
+ * @param what the name of the certificate in error messages
+ * @throws CredentialError
  */
 export function assertValidity(
   { notBefore, notAfter }: ParsedCertificate,

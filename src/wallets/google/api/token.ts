@@ -73,7 +73,7 @@ async function createClient(identity: GoogleIdentity, options: AccessTokenOption
     keyId: identity.privateKeyId,
     scopes: [SCOPE],
     transporterOptions: {
-      // Disable the retries of the library, because the caller retries after more suitable delays.
+      // Disable the retries of the library, because the caller retries with better delays.
       retryConfig: { retry: 0 },
       // Use `options.url` and this server's HTTP client. The library has no other option for this.
       async fetchImplementation(_, init) {

@@ -174,7 +174,7 @@ const TOPIC = /^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * Returns the response to a push. The order of the checks is that of APNs: connection, path, headers, payload, token.
+ * Returns the response to a push. The checks have the same order as at APNs: connection, path, headers, payload, token.
  */
 function answerPush(
   push: Push,

@@ -74,8 +74,7 @@ function verifyJwt(jwt: string, publicKey: KeyObject): unknown {
 }
 
 /**
- * Returns the account that signed a JWT with one of its keys, and the claims. Returns `undefined` if no account signed
- * it.
+ * Returns the account whose key signed a JWT, and the claims of the JWT. Returns `undefined` if no account signed it.
  */
 export function findSigner(jwt: string, find: FindAccount): { account: ServiceAccount; claims: unknown } | undefined {
   let claims: unknown
