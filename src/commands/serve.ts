@@ -5,8 +5,8 @@ import { replacePrivateSync } from '../files/private-file.ts'
 import type { RunningServer } from '../server/boot/serve.ts'
 
 /**
- * The time for work in flight after the drain, in seconds: enough for the slowest webhook. A stop takes less than 20 s
- * by default.
+ * The seconds that work in flight has after the server stops accepting requests: enough for the slowest webhook. By
+ * default, a stop takes less than 20 s.
  */
 const FINISH_SECONDS = 17
 

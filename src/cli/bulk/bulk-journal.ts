@@ -46,7 +46,7 @@ export interface Journal<Entry = JournalEntry> {
   readonly start: Entry | undefined
   /** @throws FileInUseError if another run took the journal over, for example after this machine slept */
   assertHeld(): void
-  /** @throws FileInUseError like `assertHeld` */
+  /** @throws FileInUseError if another run took the journal over */
   append(entry: Entry): void
   /** Returns when all appended entries are flushed to disk. */
   sync(): void

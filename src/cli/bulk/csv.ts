@@ -278,7 +278,7 @@ function firstLine(text: string): { line: string; newline: Dialect['newline'] | 
 
 const FORMULA = /^[=+\-@\t\r]/
 
-/** Numbers such as +351 21 000, -12.5, and +1 (555) 123-4567, which are not formulas. */
+/** Numbers such as +351 21 000, -12.5, and +1 (555) 123-4567. A spreadsheet does not run these as formulas. */
 const NUMBER = /^[+-]\(?[.,]?\d[\d .,()\-/\u00A0\u202F]*(?:e[+-]?\d+)?%?$/i
 
 /**

@@ -34,7 +34,7 @@ export class RowImageError extends Error {
 const MAX_CACHED = 20_000
 
 /**
- * Reads and uploads the images named by cells.
+ * Reads and uploads the images that cells of a CSV file name.
  * @param file the CSV file, whose folder holds the images; `-` for stdin, which uses the working folder
  */
 export function createRowImages(file: string, workspaceId: string): RowImages {

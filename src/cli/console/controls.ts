@@ -104,7 +104,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     else show({ kind: 'group', label: decision.label ?? '', open: decision.group.open })
   }
 
-  /** Scans each pass separately, so that all rules apply. */
+  /** Scans each of these members of the group separately, so that the rules apply to each pass. */
   async function letIn(open: DoorGroup['open'], many: number): Promise<void> {
     if (many < 1 || many > open.length) return door.notify(`Type a number from 1 to ${open.length}.`)
     show(null)

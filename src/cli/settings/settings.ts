@@ -129,8 +129,8 @@ interface ColorStream {
 }
 
 /**
- * Returns the color level of a stream: 0 none, 1 16 colors, 2 256 colors, 3 16 million. FORCE_COLOR takes precedence.
- * Otherwise, NO_COLOR and TERM=dumb disable color, and only terminals have any.
+ * Returns the color level of a stream: 0 for none, 1 for 16 colors, 2 for 256, 3 for 16 million. FORCE_COLOR takes
+ * precedence. Otherwise, the level is 0 with NO_COLOR or TERM=dumb, and outside a terminal.
  */
 function colorLevel(stream: ColorStream, environment: Environment): 0 | 1 | 2 | 3 {
   const forced = environment.FORCE_COLOR

@@ -32,7 +32,7 @@ export type MessageOptions = z.output<typeof MessageOptions>
 export const PlatformDelivery = z.strictObject({ status: DeliveryState, error: z.string().optional() })
 export type PlatformDelivery = z.output<typeof PlatformDelivery>
 
-/** A message to one pass, with its state on each platform. */
+/** A message to one pass, and the state of the message on each platform. */
 export const Notification = z.strictObject({
   id: Uuid,
   passId: Uuid,

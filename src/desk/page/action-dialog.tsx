@@ -18,7 +18,7 @@ import { Command, Foreign, Moment } from './parts.tsx'
 interface ActionButtonProps<N extends ActionName> {
   name: N
   target: TargetOf<N>
-  /** The name of the target, which the dialog shows. */
+  /** The name that the dialog shows for the target of the action. */
   of: string
   projectId: string | null
 }

@@ -1,6 +1,6 @@
 import type { UploadEnd } from './uploads.ts'
 
-/** The state of the connection: online, the server evaluates scans; offline, the stored list of passes is used. */
+/** The state of the connection. If it is online, the server evaluates scans, otherwise this door with its stored list. */
 export interface Connection {
   readonly state: 'unknown' | 'online' | 'offline'
   readonly offlineSince: Date | null

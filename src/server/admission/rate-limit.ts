@@ -133,7 +133,7 @@ export function createOwnBuckets(rate: Rate, maxKeys = Number.POSITIVE_INFINITY)
   }
 }
 
-/** The rate of a key: a burst of at least one request, which refills by `perSecond` requests per second. */
+/** The limit of a key: at most `burst` requests together (at least 1), and then `perSecond` requests per second. */
 interface Rate {
   perSecond: number
   burst: number

@@ -1,6 +1,6 @@
 /**
  * Waits for every promise to settle, even if one rejects, so that a caller cannot retry work that is still running.
- * @throws the first error, after all promises have settled
+ * @throws the error of the first promise in `work` that was rejected, after all promises have settled
  */
 export async function allEnded<T>(work: Iterable<Promise<T>>): Promise<T[]> {
   const ends = await Promise.allSettled(work)

@@ -13,7 +13,7 @@ export interface Move extends StoredMove {
 export interface MoveOptions {
   /** The address of the other server, as parseMoveTarget returns it. */
   url: string
-  /** The pace. Default: the pace of the current move, if it is to this address, else 50. */
+  /** Passes per second to push to. Default: the pace of the current move if that has the same address; else 50. */
   passesASecond?: number | undefined
   at: Date
 }

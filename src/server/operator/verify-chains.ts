@@ -121,7 +121,7 @@ async function verifyChain(
   return { ...about, ...verification.end() }
 }
 
-/** Returns the entries that are marked as chained but are neither in a chain nor waiting for one. */
+/** Returns the entries that are missing in their chain, although their row says that they were added to it. */
 async function findUnchained(
   store: Store,
   { chain, only }: { chain: ChainName; only: string | undefined },

@@ -37,7 +37,7 @@ export const ACTIVE_MS = 1_000
 /** The maximum number of workspaces or other keys whose used time is kept. */
 export const MAX_NAMES = 1_000
 
-/** The time of requests counts half, because a person waits for them. */
+/** The divisor of used time. Requests count half of their time, because a person waits for them. */
 const weightOf = ({ work }: Party) => (work === 'requests' ? 2 : 1)
 
 interface Waiting {

@@ -150,7 +150,7 @@ export class Jobs extends Repository {
     await insertSelected(this.db, 'jobs', columns, made)
   }
 
-  /** Finds the next workspace in a queue with a job that can run. */
+  /** Finds the workspace whose jobs run next in a queue. */
   nextTurn(queue: Queue, at: Date, options: TurnOptions = {}): Promise<NextTurn> {
     return nextTurn(this.db, queue, at, options)
   }

@@ -38,8 +38,8 @@ const isRunning = `select 1 from jobs running where running.subject = jobs.subje
   and running.claim_token is not null limit 1`
 
 /**
- * The condition that a waiting job can run at the time `at`: it is due, and no job of the same kind is running for its
- * subject, because newer jobs must not overtake older ones. The index jobs_running rejects concurrent claims of two
+ * The condition that a waiting job can run at the time `at`: it is due, and no job with the same kind and subject is
+ * running, because a newer job must not overtake an older one. The index jobs_running rejects concurrent claims of two
  * servers.
  */
 export const mayRun = `run_at <= :at and (${isRunning}) is null`

@@ -17,7 +17,7 @@ export interface SentObject {
   kind: GoogleKind
   objectSuffix: string
   classSuffix: string
-  /** The template version that the object shows. */
+  /** The template version from which the object was last built. */
   templateVersionId: string
 }
 

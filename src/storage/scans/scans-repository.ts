@@ -9,7 +9,8 @@ import { Chains, SALT_BYTES } from '../evidence/chains.ts'
 import { SCAN, type ScanRow, type StoredScan } from './scan-row.ts'
 import { sumScans } from './scan-stats.ts'
 
-/** The ledger of all attempts and reversals. The database allows no change of a row except erasure and chaining. */
+/** The ledger of all attempts and reversals. The database rejects every change of a row, except the erasure of personal
+ * data and the addition to the hash chain. */
 export class Scans extends Repository {
   /**
    * Inserts scans and returns the IDs of new ones. Skips scans whose externalRef is in use, including by a concurrent

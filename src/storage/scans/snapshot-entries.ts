@@ -106,8 +106,8 @@ export class SnapshotEntries extends Repository {
   }
 
   /**
-   * Returns the accepted scans of passes; `undefined` if several passes together have more scans than a page can
-   * contain.
+   * Returns the accepted scans of passes; `undefined` if there are several passes, and the sum of their scans is too
+   * large for a page.
    */
   private async scansOf(workspaceId: string, ids: string[]): Promise<Map<string, ScanRow[]> | undefined> {
     const found: ScanRow[] = await this.scans(workspaceId, ids).limit(SCANS_PER_PAGE + 1)

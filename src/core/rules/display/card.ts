@@ -260,8 +260,8 @@ function zonesOf(
 export const DEFAULT_MESSAGE = '{{pass.scanCode}}'
 
 /**
- * Returns the content of the barcode: the one that another provider printed, or else the message of the design, or else
- * the scan code.
+ * Returns the content of the barcode: for an imported pass, the content that the other provider printed; else the message
+ * of the design; else the scan code.
  */
 export function barcodeMessage(definition: Definition, scope: Scope): string {
   return scope.get(SCAN_PAYLOAD) ?? fill(definition.design.barcode?.message ?? DEFAULT_MESSAGE, scope)

@@ -58,8 +58,8 @@ function keyOf({ payload, scanContextKey, validityDate }: Attempt): string {
 }
 
 /**
- * Whether two attempts are movements in the same direction and zone, or neither is a movement. A reading in another
- * direction is a new scan.
+ * Whether two attempts have the same zone and direction; true if both have none. An attempt in another direction is a
+ * new scan.
  */
 function isSameMovement({ movement: a }: Attempt, { movement: b }: Attempt): boolean {
   return a?.zoneId === b?.zoneId && a?.direction === b?.direction

@@ -48,7 +48,7 @@ function canonicalText(values: EntryValues): string {
   return JSON.stringify(sorted)
 }
 
-/** The signed state of a chain. */
+/** The signed state of a hash chain: its last entry and hash. */
 export interface Head {
   chain: ChainName
   /** The ID of the workspace; all zeros for the chain of the whole database. */

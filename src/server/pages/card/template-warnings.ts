@@ -18,8 +18,8 @@ import { MOSAIC_FILE } from '../../images/images.ts'
 import { type PreviewWallets, samplePass, viewsOf } from './card-preview.ts'
 
 /**
- * Returns the warnings about a version. Returns none if the version, such as an invalid draft, cannot be rendered:
- * publishing reports its errors.
+ * Returns the warnings about a version. If the version cannot be rendered, such as an invalid draft, returns none,
+ * because publishing reports the errors.
  */
 export async function findTemplateWarnings(
   { templateId, definition }: Pick<StoredVersion, 'templateId' | 'definition'>,

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** Creates the join pages of templates, and the addresses that have a pass. */
+/** Creates the tables of join pages, and of the email addresses that have a pass of a page. */
 export async function createJoinPages(db: Knex): Promise<void> {
   await db.schema.createTable('join_pages', (table) => {
     table.uuid('template_id').primary().references('templates.id')

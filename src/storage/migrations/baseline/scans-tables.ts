@@ -95,7 +95,7 @@ const FACTS = [
   'use_scan_id',
 ]
 
-/** Columns that an erasure can remove. */
+/** Columns whose values are cleared when the data of a holder is erased. */
 const PERSONAL = ['external_pass_id', 'payload_digest', 'context', 'reversal_reason', 'message']
 
 /**
