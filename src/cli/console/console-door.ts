@@ -69,7 +69,7 @@ export interface Door {
   search(text: string): Promise<Candidate[] | string>
   /** Shows a line until the next outcome; `null` removes it. The notice of a deleted zone stays below it. */
   notify(text: string | null): void
-  /** Removes the line and, except at an exit, the notice of a deleted zone. */
+  /** Removes the line and, except at exit doors, a deleted zone's notice. */
   dismiss(): void
   /** Resolves when the door is online, or after the timeout. */
   whenOnline(timeoutMs: number): Promise<void>

@@ -101,7 +101,7 @@ export const commands: ResourceCommands = {
     summary: 'Remove a person, or one of their roles, from a workspace.',
     description:
       'Running servers apply the change within two seconds. Without --role, the sessions of the person in the workspace ' +
-      'end. If a group of the provider gives the person a role, remove the person from the group, too.',
+      'end. If a group of the sign-in provider gives a role, remove the person from the group, too.',
     examples: ['member remove anna@example.com', 'member remove anna@example.com --role support --yes'],
     args: emailArgs,
     flags: {

@@ -75,7 +75,7 @@ export const commands: ResourceCommands = {
     summary: 'Set the expiry of a workspace.',
     description:
       'After the expiry, requests with tokens of the workspace return 403 TENANT_EXPIRED, and its jobs wait; nothing is ' +
-      'deleted. If you set a later expiry, or never, tokens and jobs work again within two seconds.',
+      'deleted. If you set a later expiry or "never", tokens and jobs resume within two seconds.',
     examples: ['workspace update acme --expires 2027-01-01', 'workspace update acme --expires never --json'],
     args: workspaceArgs,
     flags: {

@@ -26,7 +26,7 @@ const shape: ListShape<BalanceEntry> = {
 
 const nameArg = Args.string({ description: 'Name of the balance, as in the definition.', required: true })
 const reason = Flags.string({ summary: 'Reason, up to 255 characters.' })
-const refSummary = 'Key that prevents a second entry, up to 255 characters'
+const refSummary = 'Key of up to 255 characters that makes retries safe'
 
 export const commands: ResourceCommands = {
   'pass:balance': callCommand({
@@ -85,8 +85,10 @@ export const commands: ResourceCommands = {
     empty: 'Next: passes pass balance add PASS NAME DELTA --ref KEY',
   }),
   'pass:balance:reverse': callCommand({
-    summary: 'Reverse an entry of a balance, once.',
-    description: 'Adds an entry with the opposite change. Fails if the balance cannot cover the reversal.',
+    summary: 'Reverse an entry of a balance.',
+    description:
+      'Adds an entry with the opposite change. An entry can be reversed once. Fails if the balance cannot cover the ' +
+      'reversal.',
     examples: [
       `pass balance reverse T-1 points ${ENTRY}`,
       `pass balance reverse T-1 points ${ENTRY} --reason "Order canceled" --ref cancel-1815 --json`,

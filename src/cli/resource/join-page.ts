@@ -15,7 +15,7 @@ export const commands: ResourceCommands = {
     examples: [
       `template join ${TEMPLATE}`,
       {
-        description: 'Write a poster for the window, whose visitors are counted separately',
+        description: 'Write a poster for a window, and count its visitors separately',
         command: 'template join coffee-card --poster window.svg --source window',
       },
     ],
@@ -23,7 +23,7 @@ export const commands: ResourceCommands = {
     flags: {
       poster: Flags.string({ summary: 'File of the poster, .svg or .pdf. A PDF shows only Latin letters.' }),
       source: Flags.string({
-        summary: 'Source under which figures count visitors who scan the poster.',
+        summary: 'Source recorded for visitors who scan the poster.',
         dependsOn: ['poster'],
       }),
       language: Flags.string({

@@ -29,7 +29,7 @@ const WHEN_FULL = 'Behavior at the capacity: warn accepts further entries, deny 
 const capacityFlag = (summary: string) =>
   Flags.string({ summary, parse: async (text) => String(parseCapacity(text) ?? 'none') })
 const reasonFlag = Flags.string({ summary: 'Reason, up to 255 characters.', required: true })
-const refSummary = 'Key that prevents a second effect of a repeated request, up to 255 characters'
+const refSummary = 'Key of up to 255 characters that makes retries safe'
 
 export const commands: ResourceCommands = {
   'zone:create': callCommand({

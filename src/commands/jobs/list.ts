@@ -37,7 +37,7 @@ export default class JobsList extends BaseCommand {
   static override summary = 'Show waiting, failed, and quarantined jobs of the outbox.'
   static override description =
     'Accesses the database directly, not through a server. A job is quarantined if workers stopped three times ' +
-    'while they ran it. Quarantined jobs, and jobs that failed for the last time, remain until you run ' +
+    'while they ran it. Quarantined jobs, and jobs whose last attempt failed, remain until you run ' +
     '"passes jobs retry" or "passes jobs delete".'
   static override examples = ['<%= config.bin %> jobs list', '<%= config.bin %> jobs list --limit 100 --json']
   static override flags = {

@@ -215,7 +215,7 @@ export function paceBeginningOf(now: Date): string {
   return new Date(now.getTime() - PACE_MINUTES * 60_000).toISOString()
 }
 
-/** Returns the start of the figures: the current hour and the 23 before it. */
+/** Returns when the figures start: 23 hours before the current hour began. */
 export function beginningOf(now: Date): string {
   return new Date((Math.floor(now.getTime() / HOUR_MS) - 23) * HOUR_MS).toISOString()
 }

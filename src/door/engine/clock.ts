@@ -54,7 +54,7 @@ export function createDoorClock(
   return {
     now: () => new Date(Math.round(wallMs() + offsetMs)),
     get offsetMs() {
-      // If the clock was set back, report its whole error, without the correction of `wallMs`.
+      // If the clock was set back, report its whole error, including what `wallMs` corrects.
       return offsetMs + setBackMs
     },
     observe(date, sentAt, receivedAt, precisionMs = HEADER_MS) {

@@ -94,7 +94,7 @@ export function createApp(options: AppOptions): H3 {
 
   app.use((event) => {
     const response = cors.respondToPreflight(event)
-    // Count a preflight as a file, because it has no token and costs as little as a file.
+    // Count a preflight toward the limit of files: it has no token and costs as little.
     if (response) limitFiles(event)
     return response
   })

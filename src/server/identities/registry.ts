@@ -39,7 +39,7 @@ export interface IdentitiesOptions {
 /** The interval of reads. It is short, because a change must reach each process within 10 seconds. */
 const REFRESH_MS = 5_000
 
-/** The minimum interval between reads for unknown pass types, because any client can request one. */
+/** The minimum interval between reads that unknown pass types cause, because any client can send one. */
 const MIN_REFRESH_MS = 1_000
 
 /**

@@ -27,8 +27,8 @@ type SendServices = JobServices & PushServices
 
 /**
  * Delivers single notifications and those of broadcasts: decides which platforms receive a notification, writes its
- * text to the back field of the pass, and pushes to the phones of the pass. A separate job sends the text to each
- * platform in `messagedPlatforms`, so that no platform waits for another.
+ * text to the back field of the pass, and pushes to the phones of the pass. Each platform in
+ * `messagedPlatforms` has its own job that sends the text, so that none waits for another.
  */
 export async function sendNotifications(jobs: Job[], services: SendServices, slot?: Slot): Promise<void> {
   let waiting = jobs

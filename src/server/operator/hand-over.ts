@@ -69,7 +69,7 @@ export interface OpenHandOver {
   /** The counts of the pages that were read so far. */
   counts: HandOverCounts
   identities: Record<Platform, Set<string>>
-  /** Records the hand-over in the audit log, with its counts and without values. */
+  /** Records the hand-over and its counts, but no pass data, in the audit log. */
   audit(at: Date): Promise<void>
 }
 

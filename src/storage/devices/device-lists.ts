@@ -107,7 +107,7 @@ export class DeviceLists extends Repository {
     const found: ListedRow[] = [...(await held), ...(await former)]
     const rows = found.toSorted((a, b) => a.tag - b.tag || (a.id < b.id ? -1 : 1)).slice(0, LIST_LIMIT)
     const last = rows.at(-1)
-    // Continue a full list after its last pass, because the list can end between two passes with the same tag.
+    // After a full list, continue from its last pass, not its tag: other passes can share the tag.
     const passId = rows.length === LIST_LIMIT ? last!.id : undefined
     return {
       serialNumbers: rows.map((row) => row.imported_serial_number ?? row.serial_number ?? row.id),

@@ -224,7 +224,7 @@ export function pack(figures: Figure[], block: number): Buffer {
   for (const [figure, hours] of [...byName].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const name = Buffer.from(figure)
     bytes.push(name.length, ...name)
-    // A figure is the sum of several slots, so a single slot can be negative. Encode negative numbers as odd numbers.
+    // A slot holds part of a figure's sum, and can be negative by itself. Encode negative numbers as odd numbers.
     for (const n of hours)
       for (let rest = n < 0 ? -2 * n - 1 : 2 * n; ; rest = Math.floor(rest / 128)) {
         bytes.push(rest < 128 ? rest : 128 + (rest % 128))

@@ -136,5 +136,5 @@ function remove(root: object, path: Issue['path']): Issue['path'] {
     else delete (holder as Record<string | number, unknown>)[key]
     return path.slice(0, length)
   }
-  throw new CliError(`The template cannot be a definition: ${path.join('.')} is not valid`)
+  throw new CliError(`The template cannot be imported: ${path.join('.')} is not valid`)
 }

@@ -137,7 +137,7 @@ function explainMismatch(signature: Signature, body: Buffer, secret: string): Re
     const hint = 'The key is the whole secret, including whsec_, without anything around it.'
     return { ok: false, reason: 'wrong_secret', message: 'The secret is not written as it was issued.', hint }
   }
-  // Deliveries are compact JSON, so a body in any other format was changed, regardless of the secret.
+  // Deliveries are compact JSON, so any other body was changed, even if the secret is also wrong.
   if (isSmall && JSON.stringify(parseJson(body.toString())) !== body.toString()) {
     return bodyChanged('The body was changed after it was signed: it is not compact JSON.')
   }

@@ -159,7 +159,6 @@ export const MAX_JOB_LAPSES = 3
 export const QUARANTINE_REASON = `The worker stopped or hung ${MAX_JOB_LAPSES} times while it ran this job.`
 
 /**
- * The number of runs (about four minutes) after which a notification is FAILED, because a later delivery would be
- * outdated.
+ * The number of runs, in about four minutes, after which a notification is FAILED: a later delivery would be outdated.
  */
 export const MAX_SEND_ATTEMPTS = 8

@@ -22,7 +22,7 @@ export interface PreviewPageFacts {
   google: GoogleView | null
   /** The image IDs by role. The poster and the Google view contain no image IDs. */
   images: Card['images']
-  /** The time on the phones. A pass past its expiry is drawn as expired. */
+  /** The time that the drawn phones show. A pass past its expiry is drawn as expired. */
   at: Date
   warnings?: readonly Warning[]
 }

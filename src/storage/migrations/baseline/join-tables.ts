@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** Creates the tables of join pages, and of the email addresses that have a pass of a page. */
+/** Creates the tables for join pages, their submissions, and the email addresses that got a pass from a page. */
 export async function createJoinPages(db: Knex): Promise<void> {
   await db.schema.createTable('join_pages', (table) => {
     table.uuid('template_id').primary().references('templates.id')

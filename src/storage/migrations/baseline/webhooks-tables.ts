@@ -93,7 +93,7 @@ async function createEvents(db: Knex): Promise<void> {
     table.index(['workspace_id', 'subject'])
     table.index(['workspace_id', 'position', 'id'], 'events_by_position')
   })
-  // On SQLite, which has one writer, a trigger counts positions. A position is at least the time in milliseconds, so
+  // On SQLite, which has one writer, a trigger sets positions. A position is at least the time in milliseconds, so
   // that none is reused after retention deleted all events.
   const count = () =>
     db.raw(`create trigger events_in_order after insert on events begin
@@ -170,7 +170,7 @@ export async function createJobs(db: Knex): Promise<void> {
     table.bigInteger('created_at').notNullable()
   })
   // `created_at > 0` is true for every job, and keeps other queries from using these indexes: a planner uses a partial
-  // index only for a query that contains its condition. With statistics from a time with few jobs, the planner would
+  // index only for a query that contains its condition. Otherwise, with statistics from when jobs were few, it would
   // choose the wrong index.
   const waits = 'claim_token is null and failed_at is null'
   await db.raw(`create index jobs_due on jobs (queue, priority, run_at) where ${waits} and created_at > 0`)
