@@ -221,7 +221,7 @@ test('people see a line for each check and the command below what failed', async
   const { exitCode, stdout } = await run(['doctor', '--database', `sqlite:${temporaryFolder()}/none.db`])
   expect(exitCode).toBe(1)
   expect(stdout).toMatch(
-    /^FAILED {3}Database: Reachable .*\n {9}Next: correct the path, or create the file with passes migrate/m,
+    /^FAILED {3}Database: Reachable .*\n {9}Next: correct the path, or create the file with "passes migrate"/m,
   )
   expect(stdout).toMatch(/^\d+ passed, 1 failed, \d+ skipped\.$/m)
 })
