@@ -45,7 +45,7 @@ export function panelLines(
       const name = printable(panel.scan.label ?? panel.scan.payload ?? 'the last scan')
       return [
         filled(cut(` Undo the scan of ${name}?`, width), width, { bold: true }),
-        filled(` Admitted at ${clockTime(panel.scan.readAt)}.`, width),
+        filled(` ${panel.scan.direction === 'out' ? 'Left' : 'Admitted'} at ${clockTime(panel.scan.readAt)}.`, width),
         filled(' F3 undoes it, Esc keeps it.', width),
       ]
     }

@@ -45,7 +45,10 @@ export function ZoneSheet({ onDone, onClose }: { onDone(): void; onClose(): void
   const current = door?.movement?.zoneId ?? null
   const choose = async (zoneId: string | null) => {
     onDone()
-    if (zoneId !== current) await engine.setMovement(zoneId === null ? null : { zoneId, direction: 'in' })
+    if (zoneId === current) return
+    // Keep the direction, because an exit that becomes an entrance admits the people who leave.
+    const direction = door?.movement?.direction ?? 'in'
+    await engine.setMovement(zoneId === null ? null : { zoneId, direction })
   }
   const count = (value: number) => numberFormat(locale).format(value)
   return (
