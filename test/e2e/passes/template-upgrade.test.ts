@@ -106,7 +106,7 @@ test('Ctrl-C leaves the upgrade to the server, and upgrade get --watch waits for
   proxy.release()
   const stopped = await child
   expect([stopped.exitCode, stopped.stderr]).toEqual([130, expect.stringContaining('the upgrade continues')])
-  const [, upgradeId] = new RegExp(`passes upgrade cancel ${templateId} (\\S+)\\.`).exec(stopped.stderr)!
+  const [, upgradeId] = new RegExp(`passes upgrade cancel ${templateId} ([^"]+)"`).exec(stopped.stderr)!
   const watched = await run(['upgrade', 'get', templateId, upgradeId!, '--watch', '--json'], server)
   expect([watched.exitCode, JSON.parse(watched.stdout)]).toMatchObject([0, { status: 'DONE', upgraded: 250 }])
   expect(await versions(setup)).toEqual({ 'v2 r2': 250 })
