@@ -720,6 +720,10 @@ describe.skipIf(skipReason !== undefined)(
       await sheet.getByRole('button', { name: 'Undo the last one' }).click()
       await sheet.getByText(/Counted here: .*0.* in, .*2.* out/).waitFor()
       expect(await sheet.locator('.zone').innerText()).toContain('4,118 / 5,000')
+      const reset = { inside: 0, resetAt: '2027-09-14T20:00:00.000Z' }
+      await set(page, { zones: inHall.zones.map((zone) => ({ ...zone, ...reset })) })
+      await sheet.getByText(/Counted here: .*0.* in, .*0.* out/).waitFor()
+      expect(await sheet.getByRole('button', { name: 'Undo the last one' }).getAttribute('aria-disabled')).toBe('true')
       await set(page, { problems })
       await sheet.getByText('The phone has no space left').waitFor()
       expect(await sheet.locator('.problem').count()).toBe(2)

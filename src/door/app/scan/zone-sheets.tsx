@@ -79,18 +79,21 @@ export function ZoneSheet({ onDone, onClose }: { onDone(): void; onClose(): void
 export function CountSheet({ onClose }: { onClose(): void }) {
   const { engine, language } = useDoor()
   const { words, locale } = language
-  const { problems } = useEngineState()
+  const { problems, zones, door } = useEngineState()
   const held = problems.find((problem) => problem.code === 'counts_held')?.references ?? []
-  const [made, setMade] = useState<readonly Adjustment[]>([])
+  const resetAt = zones.find(({ id }) => id === door?.movement?.zoneId)?.resetAt
+  const [all, setAll] = useState<readonly { adjustment: Adjustment; resetAt: typeof resetAt }[]>([])
+  // After a reset, everybody is outside. To undo an earlier count would count a person who is not inside.
+  const made = all.filter((one) => one.resetAt === resetAt).map(({ adjustment }) => adjustment)
   const count = async (delta: 1 | -1) => {
     const adjustment = await engine.adjust(delta)
-    if (adjustment) setMade((others) => [...others, adjustment])
+    if (adjustment) setAll((others) => [...others, { adjustment, resetAt }])
   }
   const undo = async () => {
     const last = made.at(-1)
     if (!last) return
-    setMade((all) => all.filter((one) => one !== last))
-    if (!(await engine.undoAdjustment(last))) setMade((others) => [...others, last])
+    setAll((others) => others.filter(({ adjustment }) => adjustment !== last))
+    if (!(await engine.undoAdjustment(last))) setAll((others) => [...others, { adjustment: last, resetAt }])
   }
   const counted = made.filter(({ externalRef }) => !held.includes(externalRef))
   const sumOf = (sign: 1 | -1) => numberFormat(locale).format(counted.filter(({ delta }) => delta === sign).length)
