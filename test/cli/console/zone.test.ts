@@ -29,20 +29,20 @@ test('counts movements with and without the server, and switches the direction w
   await api.runJobs()
 
   const folder = temporaryFolder()
-  const nobody = createClient({ url: 'http://127.0.0.1:9', token: workspace.token, attempts: 1 })
-  onTestFinished(() => nobody.close())
+  const unreachable = createClient({ url: 'http://127.0.0.1:9', token: workspace.token, attempts: 1 })
+  onTestFinished(() => unreachable.close())
   const place = { url, token: workspace.token, project: undefined, folder }
   await expect(enter({ ...place, client, zone: 'Hal' })).rejects.toThrow('No zone is called Hal')
   const entrance = await enter({ ...place, client, zone: 'Hall' })
   // Without the server, the console uses the stored zone.
-  expect(await enter({ ...place, client: nobody, zone: 'Hall' })).toEqual({ ...entrance, isReached: false })
+  expect(await enter({ ...place, client: unreachable, zone: 'Hall' })).toEqual({ ...entrance, isReached: false })
   expect(entrance.place).toMatchObject({ projectId: project.id, zone: { id: zone.id, name: 'Hall' } })
 
   let opened: Door | undefined
   onTestFinished(async () => void (await opened?.stop()))
   const open = async (isReached: boolean) => {
     await opened?.stop()
-    const door = await openDoor(isReached ? client : nobody, entrance.folder, {
+    const door = await openDoor(isReached ? client : unreachable, entrance.folder, {
       station: { projectId: project.id, deviceId: 'gate', context: {} },
       movement: { zoneId: zone.id, direction: 'in' },
       isReached,
@@ -122,10 +122,10 @@ test('an exit of a deleted zone scans nothing, and F6 does not turn it into an e
   const { id: zoneId } = await client.zones.create({ body: { projectId, name: 'Hall' } })
   await api.runJobs()
   const folder = temporaryFolder()
-  const nobody = createClient({ url: 'http://127.0.0.1:9', token: workspace.token, attempts: 1 })
-  onTestFinished(() => nobody.close())
+  const unreachable = createClient({ url: 'http://127.0.0.1:9', token: workspace.token, attempts: 1 })
+  onTestFinished(() => unreachable.close())
   const open = (isReached: boolean) =>
-    openDoor(isReached ? client : nobody, folder, {
+    openDoor(isReached ? client : unreachable, folder, {
       station: { projectId, deviceId: 'gate', context: {} },
       movement: { zoneId, direction: 'out' },
       isReached,

@@ -110,7 +110,7 @@ async function placeInZone(
   // Lock the zone, so that no concurrent request deletes it.
   const zone = await tx.zones.findForUpdate(workspaceId, next)
   if (zone?.projectId !== door.projectId) throw noZone(next)
-  return { zoneId: next, direction: direction ?? (next === door.zoneId ? door.direction : 'in') }
+  return { zoneId: next, direction: direction ?? door.direction ?? 'in' }
 }
 
 /** @throws ApiError NOT_FOUND with the reason in its details, TENANT_SUSPENDED, TENANT_EXPIRED */
