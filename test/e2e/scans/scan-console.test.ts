@@ -30,7 +30,7 @@ function filledWith(look: string, text: string): RegExp {
 }
 
 /** A search by name finds the last two passes. */
-const codes = [...Array.from({ length: 10 }, (_, n) => `PASS-${n}`), 'PASS-19', 'PASS-190', 'KEY-1', 'KEY-2']
+const codes = [...Array.from({ length: 10 }, (_, n) => `PASS-${n}`), 'PASS-19', 'PASS-190', 'KEY-1']
 const typed = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}-${n}`)
 
 async function typeByScanner(terminal: Terminal, text: string): Promise<void> {
@@ -200,13 +200,11 @@ describe('the door console on a real terminal', () => {
     await sleep(400)
   }
 
-  test.each([
-    ['in one piece', 'KEY-1', async (terminal: Terminal, text: string) => terminal.type(text)],
-    ['at a millisecond a character', 'KEY-2', typeByScanner],
-  ])('a key before a scan that is typed %s does not change it, also in an open panel', async (_, code, type) => {
+  test('a key before a scan does not change it, also in an open panel', async () => {
+    const code = 'KEY-1'
     const before = counted(south)
     await pressKey(south, 'x')
-    await type(south, `${code}\r`)
+    south.type(`${code}\r`)
     await south.shows(new RegExp(`A C C E P T E D[^]*Guest ${code}\\b`))
     for (const [key, title, unknown] of [
       [F4, 'Scan context', `${code}-1`],
@@ -215,7 +213,7 @@ describe('the door console on a real terminal', () => {
       south.type(key)
       await south.shows(title)
       await pressKey(south, 'd')
-      await type(south, `${unknown}\r`)
+      south.type(`${unknown}\r`)
       await south.shows(new RegExp(`U N K N O W N[^]* ${unknown}\n[^]*› d`))
       south.type(ESCAPE)
       await eventually(() => expect(south.screen.text()).not.toContain(title))

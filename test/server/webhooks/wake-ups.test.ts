@@ -65,7 +65,7 @@ test('the shortest wait of a workspace wakes all of its followers', async () => 
   onTestFinished(() => void vi.useRealTimers())
   const wakeUps = createWakeUps()
   const waits = [60_000, 10].map((milliseconds) => wakeUps.listen('a').next(milliseconds, never))
-  await vi.advanceTimersByTimeAsync(10)
+  vi.advanceTimersByTime(10)
   expect(vi.getTimerCount()).toBe(0)
   expect(await Promise.all(waits)).toEqual([false, false])
 })
