@@ -1,10 +1,9 @@
 /**
  * Keeps the page of a door on the phone, so that it opens without a network. API requests bypass the service worker. A
- * new release has another service worker, which keeps other files, and takes over when the page reports that it is
- * idle.
+ * new release has another service worker with other files. It takes over when the page reports that it is idle.
  */
 
-/** Set by the build: the files of this release, and its name (scripts/build-door.js). */
+/** The files of this release and, in `DOOR_BUILD`, its name. Set by scripts/build-door.js. */
 declare const DOOR_FILES: readonly string[]
 declare const DOOR_BUILD: string
 
@@ -53,7 +52,7 @@ async function install(): Promise<void> {
   const cache = await caches.open(cacheName)
   const response = await fetch(page, { cache: 'no-cache' })
   const html = await response.clone().text()
-  // If the page belongs to another release than this file, install nothing: the server was just updated.
+  // Right after an update of the server, its page needs other files than this worker would store: install nothing.
   const isOfThis =
     response.ok && [...html.matchAll(/\/door\/([\w.-]+\.(?:js|css))"/g)].every(([, name]) => DOOR_FILES.includes(name!))
   if (!isOfThis) throw new Error('The page is of another release.')

@@ -18,7 +18,7 @@ export interface Field {
   /** The initial value; empty by default. */
   value?: string
   isRequired?: true
-  /** The bounds and the step of a number, as in an HTML input; any number is valid by default. */
+  /** The bounds and the step of a number, as in an HTML input. By default, any number is valid. */
   min?: number
   max?: number
   step?: number
@@ -50,7 +50,7 @@ export interface Action<T> {
   needs: Pick<Route, 'role' | 'forDoorLeads'> & { scope: Scope }
   fields?(target: T, words: DeskWords): Field[]
   run(call: Call<T>): Promise<Outcome>
-  /** Returns the target's current state, and its changes since the dialog was opened. */
+  /** Returns the current state of the target, and the changes of the target since the dialog was opened. */
   reload?(api: Api, target: T): Promise<{ target: T; by: HistoryEntry[] }>
 }
 
@@ -61,7 +61,7 @@ function notNow(message: string): ApiRejection {
 
 const reason = (words: DeskWords): Field => ({ name: 'reason', label: words.reason, kind: 'line' })
 
-/** Returns the body with the reason, if the person gave one. */
+/** Returns a request body with the reason, or an empty body if the person gave no reason. */
 const withReason = ({ reason }: Values) => ({ ...(reason && { reason }) })
 
 const copyLink: Action<Pass> = {
@@ -110,18 +110,18 @@ const correct: Action<Pass> = {
   },
   async reload(api, { id, updatedAt }) {
     const [target, { items }] = await Promise.all([api.passes.get({ params: { id } }), api.listHistory(id)])
-    // Ignore messages, which do not change the pass.
+    // Ignore messages to the holder, because they do not change the pass.
     const isChange = ({ at, action }: HistoryEntry) => at > updatedAt && !/^(notification|broadcast)\./.test(action)
     return { target, by: items.filter(isChange) }
   },
 }
 
-/** Returns a text as it is submitted. Browsers change line breaks, which must not count as a change by the person. */
+/** Returns a text as a form submits it. Otherwise, a changed line break would count as a change by the person. */
 export function normalizeInput(text: string): string {
   return text.replaceAll(/\r\n?/g, '\n').trim()
 }
 
-/** Returns the variables that a form can show. Names with a dot belong to the system. */
+/** Returns the texts and numbers that a form can edit. Variables with a dot in the name belong to the system. */
 function editableVariables(variables: Pass['variables']): [string, string | number][] {
   return Object.entries(variables).filter(
     (entry): entry is [string, string | number] =>
@@ -142,7 +142,7 @@ const changeBalance: Action<PassBalance & { passId: string }> = {
       params: { id, name },
       body: { delta, externalRef: requestId, ...withReason(values) },
     })
-    // An earlier attempt with another amount was saved, although its response did not arrive.
+    // The amounts differ if an earlier request of this dialog was saved, although its response did not arrive.
     if (entry.delta !== delta) throw notNow(`The balance was already changed by ${entry.delta}.`)
     const params = { id, name, entryId: entry.id }
     return { undo: () => api.balances.reverseEntry({ params, body: { externalRef: `${requestId}-undo` } }) }

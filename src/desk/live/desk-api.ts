@@ -5,7 +5,7 @@ import type { Page } from '../../core/contract/schemas/common.ts'
 import { parseJson } from '../../core/json.ts'
 import type { Access } from './session.ts'
 
-/** A change of a pass in the audit log. */
+/** An entry of the audit log about a change of a pass. */
 export interface HistoryEntry {
   id: string
   at: string
@@ -15,9 +15,9 @@ export interface HistoryEntry {
 
 /** The API for the page: each method sends one request without retries. */
 export interface Api extends Omit<Client, 'request' | 'close'> {
-  /** Lists the latest changes of a pass. Only the session of a person can list them. */
+  /** Lists the latest changes of a pass. Requires the session of a person. */
   listHistory(passId: string): Promise<Pick<Page<HistoryEntry>, 'items' | 'total'>>
-  /** Draws the QR code of a text as SVG. Only the session of a person can draw it. */
+  /** Draws the QR code of a text as SVG. Requires the session of a person. */
   drawQr(text: string): Promise<{ svg: string }>
 }
 
@@ -102,7 +102,7 @@ async function ask(path: string, access: Access, request: RequestInit): Promise<
       ...request.headers,
       ...(isToken ? { authorization: `Bearer ${access}` } : { 'x-csrf-token': access.csrfToken }),
     },
-    // Send no cookies with a token, cache nothing, and send the token to no other address.
+    // Send no cookies with a token, cache nothing, and follow no redirects, which could leak the token.
     credentials: isToken ? 'omit' : 'same-origin',
     cache: 'no-store',
     redirect: 'error',
@@ -121,20 +121,17 @@ async function ask(path: string, access: Access, request: RequestInit): Promise<
   })
 }
 
-/** The server's clock, from its responses: the clock of an unattended wall screen can be wrong by a day. */
+/** The server's clock, learned from its responses, because the clock of a wall screen can be wrong by a day. */
 export interface ServerClock {
   now(): Date
   /** Updates the clock from the Date header of a response. */
   observe(date: string | null): void
 }
 
-/**
- * The difference below which clocks count as equal: the header has a resolution of seconds, and figures do not need
- * more precision.
- */
+/** The difference, in milliseconds, below which clocks count as equal. No figure needs more precision. */
 const EQUAL_MS = 60_000
 
-/** Creates a clock that uses the browser's time until a response differs. */
+/** Creates a clock that shows the browser's time until a response has another time. */
 export function createServerClock(): ServerClock {
   let aheadMs = 0
   return {
@@ -149,10 +146,10 @@ export function createServerClock(): ServerClock {
 /** The maximum page size of the API. */
 const PAGE = 100
 
-/** The maximum number of items, since loading more would take too long. */
+/** The maximum number of items that `listAll` loads, because more items would take too long. */
 const MOST = 1000
 
-/** Lists all items, page by page, or the first 1,000, with the total. */
+/** Lists the items of all pages, at most the first 1,000, and returns them with the total. */
 export async function listAll<T, Q extends object>(
   list: (call: {
     query: Q & { cursor?: string; limit?: number }

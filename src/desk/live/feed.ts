@@ -11,7 +11,7 @@ export interface Feed {
   readonly events: readonly Envelope[]
   /** Calls the listener with each event, and with `null` if events may be missing or the state changed. */
   subscribe(listener: (event: Envelope | null) => void): () => void
-  /** Makes all listeners reload, after this page changed something. */
+  /** Makes all listeners reload. Call it after this page has changed something. */
   reload(): void
   end(): void
 }
@@ -19,17 +19,17 @@ export interface Feed {
 /** The maximum number of events that are kept for display. */
 const MAX_EVENTS = 200
 
-/** The time without data after which the stream is considered lost. The server sends data every 15 seconds. */
+/** The time without data, in milliseconds, after which the stream is lost. The server sends data every 15 seconds. */
 const SILENCE_MS = 40_000
 
 const RETRY_MS = 3_000
 
-/** The delay of a reconnection in milliseconds, after the server rejected the stream, perhaps as too many are open. */
+/** The delay before reconnecting, in milliseconds, if the server rejected the stream. */
 const REJECTED_RETRY_MS = 60_000
 
 /**
- * Follows the events of the workspace over one connection and reconnects when it ends. Does not request missed
- * events, since listeners reload everything.
+ * Follows the events of the workspace over one connection and reconnects when it ends. Does not request missed events,
+ * because listeners reload everything after a reconnection.
  * @param open opens the stream of chunks
  * @param isAllowed whether the token can follow events
  */

@@ -28,12 +28,12 @@ export async function listProjects(
   return ids.map((id) => ({ id, name: id }))
 }
 
-/** Returns whether a token that is not bound to projects can list them. */
+/** Returns whether a token with these scopes can list projects, unless the token is bound to projects. */
 export function canListProjects(scopes: readonly Scope[]): boolean {
   return scopes.includes('templates:read') || scopes.includes('scans:read')
 }
 
-/** Returns `undefined` if the project does not exist or the text is not an id. */
+/** Reads a project. Returns `undefined` if the project does not exist or the text is not an ID. */
 async function findProject(api: Api, id: string): Promise<Project | undefined> {
   try {
     return await api.projects.get({ params: { id } })
@@ -49,8 +49,8 @@ async function idsOfScans(api: Api): Promise<string[]> {
 }
 
 /**
- * Returns the projects of all scans and doors, and of the newest 100 passes. Scans are not enough, because a door lead
- * invites phones before the first scan.
+ * Returns the projects of all scans and doors, and of the newest 100 passes. The projects of scans are not enough,
+ * because a door lead invites phones before the first scan.
  */
 async function projectsOfDoorLead(api: Api): Promise<Project[]> {
   const [scanned, doors, passes] = await Promise.all([

@@ -1,4 +1,4 @@
-/** Reloads sources that may have changed. */
+/** A queue that reloads sources that may have changed. */
 export interface Refresher<Name extends string> {
   /** Reloads these sources in the next round. */
   ask(names: Iterable<Name>): void
@@ -6,15 +6,15 @@ export interface Refresher<Name extends string> {
   end(): void
 }
 
-/** The minimum interval between the starts of two rounds. */
+/** The minimum interval between the starts of two rounds, in milliseconds. */
 const SPACING_MS = 1000
 
-/** The maximum number of concurrent requests, because the workspace shares a small limit. */
+/** The maximum number of concurrent requests. It is low, because all clients of a workspace share a small limit. */
 const AT_ONCE = 3
 
 /**
- * Reloads requested sources in rounds, at most one per second and never two at a time. This bounds the load on the
- * server regardless of the number of events.
+ * Reloads requested sources in rounds, at most one round per second and never two rounds at a time. This bounds the
+ * load on the server regardless of the number of events.
  * @param load loads one source; it must not throw
  */
 export function createRefresher<Name extends string>(load: (name: Name) => Promise<void>): Refresher<Name> {
@@ -31,7 +31,7 @@ export function createRefresher<Name extends string>(load: (name: Name) => Promi
 
   async function run(): Promise<void> {
     timer = undefined
-    // Wait again, because `pause` was called after the timer was set.
+    // Wait again if `pause` was called after the timer was set. Otherwise, the page would ignore Retry-After.
     if (Date.now() < notBefore) return schedule()
     isRunning = true
     notBefore = Date.now() + SPACING_MS

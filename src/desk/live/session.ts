@@ -4,14 +4,14 @@ import type { Grant } from '../../core/rules/people/person-roles.ts'
 export interface Session {
   email: string
   roles: Grant[]
-  /** The token for requests that change something. Other sites lack it, so they cannot cause such requests. */
+  /** The token for requests that change something. Other sites do not know it, so they cannot forge such requests. */
   csrfToken: string
 }
 
 /** An access token, or the session of a person. */
 export type Access = string | Session
 
-/** Returns whether people can sign in at this server. If so, the page has an element that the server added. */
+/** Returns whether people can sign in at this server. If they can, the server adds an element to the page. */
 export function canSignIn(): boolean {
   return document.querySelector('meta[name="passes-sign-in"]') !== null
 }
@@ -35,7 +35,7 @@ export async function findSession(): Promise<Session | null> {
 
 /**
  * Ends the session of this browser, even if another tab started it. Returns the address at which the person also signs
- * out of the provider; `null` if there is none.
+ * out of the identity provider; `null` if the provider has none.
  * @throws an error of fetch if the server did not confirm the end
  */
 export async function signOut(): Promise<string | null> {

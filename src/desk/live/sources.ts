@@ -9,12 +9,12 @@ export interface ZoneFacts {
   projectId: string
   /** The start of the current minute. */
   minute: string
-  /** The start of the entries per minute; see `PACE_MINUTES`. */
+  /** The start of the period for entries per minute; see `PACE_MINUTES`. */
   paceFrom: string
 }
 
 export interface Facts extends ZoneFacts {
-  /** The start of the figures; see `beginningOf`. */
+  /** The start of the period that the figures cover; see `beginningOf`. */
   from: string
   timeZone: string
 }
@@ -28,7 +28,7 @@ export interface Source<F, T> {
    * seconds.
    */
   isTouchedBy?: (type: Envelope['type']) => boolean
-  /** Whether to always poll the source, because the data also changes without events. */
+  /** Whether to poll the source even while events arrive, because its data also changes without events. */
   isPolled?: true
   load(facts: F): Promise<T>
 }
@@ -57,7 +57,7 @@ export const zoneSources = {
     scope: 'scans:read',
     load: ({ api, projectId, minute }: ZoneFacts) => loadCurves(api, projectId, minute),
   }),
-  /** Polled like `pace`, because curves lack the current minute. */
+  /** Not part of `curves`, because curves lack the current minute. Polled like `pace`. */
   zonePaces: source({
     scope: 'scans:read',
     load: ({ api, projectId, paceFrom }: ZoneFacts) => loadEntries(api, projectId, paceFrom),
@@ -215,7 +215,7 @@ export function paceBeginningOf(now: Date): string {
   return new Date(now.getTime() - PACE_MINUTES * 60_000).toISOString()
 }
 
-/** Returns when the figures start: 23 hours before the current hour began. */
+/** Returns the start of the period that the figures cover: 23 hours before the current hour began. */
 export function beginningOf(now: Date): string {
   return new Date((Math.floor(now.getTime() / HOUR_MS) - 23) * HOUR_MS).toISOString()
 }

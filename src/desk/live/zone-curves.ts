@@ -22,12 +22,12 @@ const HALF_DAY_MS = 43_200_000
 /** The minimum length of a curve, in minutes. */
 const SHORTEST = 240
 
-/** The latest curves, which polls within the same minute reuse. */
+/** The latest curves of each API. Polls within the same minute reuse them. */
 const latest = new WeakMap<Api, { key: string; curves: ZoneCurve[] }>()
 
 /**
- * Loads the curves of the zones that the page shows. Loads them once a minute, because the curves of a day cost the
- * server far more than the current numbers of people.
+ * Loads the curves of the zones that the page shows, at most once a minute, because the curves of a day are far more
+ * work for the server than the current numbers of people.
  * @param minute the start of the current minute
  */
 export async function loadCurves(api: Api, projectId: string, minute: string): Promise<ZoneCurve[]> {
@@ -83,7 +83,7 @@ function withoutIdleStart(curves: ZoneCurve[]): ZoneCurve[] {
   return curves.map((curve) => ({ ...curve, minutes: curve.minutes.slice(start) }))
 }
 
-/** Returns at most `most` zones, ordered by name. If there are more, keeps the fullest ones. */
+/** Returns at most `most` zones, ordered by name. If there are more, returns the fullest zones. */
 export function shownZones(zones: readonly Zone[], most = MAX_ZONES_SHOWN): Zone[] {
   const share = ({ inside, capacity }: Zone) => inside / (capacity ?? Number.POSITIVE_INFINITY)
   const fullest = zones.toSorted((a, b) => share(b) - share(a) || b.inside - a.inside)
@@ -98,7 +98,7 @@ export function shareOf({ inside, capacity }: Pick<Zone, 'inside' | 'capacity'>)
   return capacity === null ? null : Math.floor((Math.max(0, inside) * 100) / capacity) / 100
 }
 
-/** Consecutive minutes of a curve, added up. */
+/** The total of consecutive minutes of a curve. */
 export interface Stretch {
   at: string
   entries: number
@@ -122,7 +122,7 @@ export function stretchesOf(minutes: readonly Minute[], keyOf: (at: Date) => num
   return stretches
 }
 
-/** Returns the start of the hour in the reader's time zone, whose offset can include half an hour. */
+/** Returns the start of the hour in the reader's time zone. In some zones, hours start at half past in UTC. */
 export function localHourOf(at: Date): number {
   return at.getTime() - at.getMinutes() * 60_000
 }

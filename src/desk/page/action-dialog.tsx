@@ -33,7 +33,7 @@ export function useCanAct(): (name: ActionName, projectId: string | null) => boo
 export function ActionButton<N extends ActionName>({ name, target, of, projectId }: ActionButtonProps<N>) {
   const { acting, language } = useDesk()
   const button = useRef<HTMLButtonElement>(null)
-  // Keep the focus on the page if the action removes the focused button after the dialog was closed.
+  // If this button is removed while it has the focus, move the focus. Otherwise, the page would have no focus.
   useLayoutEffect(() => () => void (document.activeElement === button.current && focusView()), [])
   if (!useCanAct()(name, projectId)) return null
   const text = language.words.actions[name].name
@@ -65,7 +65,7 @@ type State =
 export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(): void }) {
   const { api, feed, language, onTokenRejected } = useDesk()
   const { words } = language
-  // The name of an action determines the type of its target.
+  // The cast is safe, because the name of an action determines the type of its target.
   const action = actions[opened.name] as Action<unknown>
   const texts = words.actions[opened.name]
   const [target, setTarget] = useState(opened.target)
@@ -285,9 +285,7 @@ function Conflict({ changes, by, words }: ConflictProps) {
   )
 }
 
-/**
- * Returns what is wrong and what to do. The detail is the message of the server, if only the server knows the cause.
- */
+/** Returns the problem and its remedy. `detail` is the message of the server, if only the server knows the cause. */
 function problemOf(error: unknown, { problems }: DeskWords): { text: string; detail: string } {
   if (!(error instanceof ApiRejection)) return { text: problems.noResponse, detail: '' }
   const { code, status, message } = error

@@ -16,7 +16,7 @@ import { TokenScreen } from './token-screen.tsx'
 import { useWholeWall } from './whole-wall.ts'
 import { ZoneWall } from './zones.tsx'
 
-/** The token's key in session storage, which ends with the tab. Only requests of this page send the token. */
+/** The key of the token in session storage, which is cleared when the tab closes. */
 const TOKEN_KEY = 'passes-desk-token'
 
 /** Renders the desk in an element. */
@@ -58,7 +58,7 @@ function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) 
       try {
         const session = await findSession()
         setProblem(null)
-        // Keep a token that the person entered in the meantime.
+        // Do not replace a token that the person entered while the session was loading.
         setAccess((current) => current ?? session)
       } catch {
         setProblem(words.noAnswer)

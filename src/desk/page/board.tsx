@@ -326,7 +326,7 @@ export function resultOf(result: ScanResult, words: DeskWords): string {
   return result === 'reversal' ? words.takenBack : words.denied
 }
 
-/** Returns the number of whole days left; negative after the time. */
+/** Returns the number of whole days until a time; negative after that time. */
 function daysUntil(at: string, now: Date): number {
   return Math.floor((Date.parse(at) - now.getTime()) / DAY_MS)
 }

@@ -59,8 +59,8 @@ export type Answers<S extends Record<string, AnySource>> = {
 }
 
 /**
- * The polling interval. If the page cannot follow events, it polls all sources. Otherwise, it polls failed sources, and
- * sources that can change without an event.
+ * The polling interval, in milliseconds. If the page cannot follow events, it polls all sources. Otherwise, it polls
+ * only sources that failed or can change without an event.
  */
 const ASK_EVERY_MS = 5_000
 

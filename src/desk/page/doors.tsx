@@ -5,7 +5,7 @@ import { ActionButton, useCanAct } from './action-dialog.tsx'
 import { useDesk } from './desk-context.ts'
 import { Foreign, Numbers, Table } from './parts.tsx'
 
-/** The time after which a door is silent: an open page sends a request every 15 seconds. */
+/** The time without requests, in milliseconds, after which a door is silent. Open pages send one every 15 seconds. */
 const SILENT_MS = 3_600_000
 
 interface DoorsProps {

@@ -33,7 +33,7 @@ export function knownValue<T>(answer: Answer<T>): T | undefined {
 }
 
 interface NumbersProps {
-  /** `name` identifies a number in tests. A string is a number that is already formatted. */
+  /** The numbers to show. `name` identifies a number in tests. A `value` that is a string is already formatted. */
   items: { name: string; label: string; value: number | string | undefined }[]
 }
 
@@ -54,7 +54,7 @@ export function Numbers({ items }: NumbersProps) {
 
 interface TableProps<T> {
   label: string
-  /** Renders the cell of each column, by heading. */
+  /** The functions that render the cells of each column, by heading. */
   columns: Record<string, (row: T) => ComponentChildren>
   rows: readonly T[]
   /** The total number of rows; by default the number of `rows`. */
@@ -62,7 +62,7 @@ interface TableProps<T> {
   keyOf: (row: T) => string
 }
 
-/** A table with headings, which scrolls separately on a narrow screen. States the total if there are more rows. */
+/** A table with headings, which scrolls separately on a narrow screen. Shows the total if not all rows are listed. */
 export function Table<T>({ label, columns, rows, keyOf, total = rows.length }: TableProps<T>) {
   const { words, number } = useDesk().language
   if (rows.length === 0) return <p class="muted">{words.nothing}</p>

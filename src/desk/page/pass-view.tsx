@@ -18,7 +18,7 @@ export function PassView({ passId }: { passId: string }) {
   const answers = useAnswers(passSources, passId, () => ({ api, passId }))
   const canAct = useCanAct()
   const heading = useRef<HTMLHeadingElement>(null)
-  // Move focus to the heading for keyboard users.
+  // Move the focus to the heading, so that keyboard users continue in the pass view.
   useEffect(() => heading.current?.focus(), [])
   return (
     <div class="board">
@@ -242,7 +242,7 @@ function History({ passId }: { passId: string }) {
           label={words.history}
           keyOf={({ id }) => id}
           columns={{
-            // A phone has space for two columns.
+            // Use only two columns, because a phone has no space for more.
             [words.event]: ({ at, action }) => (
               <>
                 {words.changes[action as keyof typeof words.changes] ?? <code>{action}</code>}
@@ -288,7 +288,7 @@ function Cards({ html }: { html: string }) {
   const host = useRef<HTMLDivElement>(null)
   useEffect(() => {
     const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: 'open' })
-    // Remove styles before parsing, because the policy also applies to parsed HTML.
+    // Remove styles before parsing, because the Content-Security-Policy also forbids them in parsed HTML.
     const styles: string[] = []
     const bare = html.replaceAll(/<style>([^<]*)<\/style>/g, (_, style: string) => {
       styles.push(style)

@@ -15,7 +15,7 @@ interface PlotProps {
   /** The start of each bucket. */
   at: string[]
   series: Series[]
-  /** Lines, or stacked bars. */
+  /** The form of the plot: lines or stacked bars. */
   as: 'lines' | 'bars'
 }
 
@@ -42,7 +42,7 @@ export function useSize() {
   return { ref, ...size }
 }
 
-/** A plot of numbers over time. Its accessible name has the sums. */
+/** A plot of numbers over time. Its accessible name contains the sum of each series. */
 export function Plot({ title, at, series, as }: PlotProps) {
   const { number, short, time } = useDesk().language
   const { ref, width, height, em } = useSize()

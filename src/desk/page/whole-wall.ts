@@ -6,7 +6,7 @@ const MIN_PX = 9
 /** The largest text size, as a share of the screen width. */
 const MAX_SHARE = 0.018
 
-/** The number of bisections of the range of sizes, after which the error is below half a pixel. */
+/** The number of bisection steps in the search for the text size. The remaining error is below half a pixel. */
 const STEPS = 7
 
 /** The minimum width of a wall screen. Narrower screens, such as phones, scroll. */
@@ -27,8 +27,7 @@ export function useWholeWall(isWall: boolean): void {
     const fit = () => {
       const { clientWidth: width, clientHeight: height } = page
       page.classList.add('whole')
-      // Four columns at 16:9. Their number does not depend on the text size, so that smaller text never has less space
-      // per word.
+      // The number of columns does not depend on the text size. Otherwise, smaller text could have less space per word.
       page.style.setProperty('--columns', String(columnsOf(width / height)))
       if (width < MIN_WIDTH_PX || !fits(MIN_PX)) {
         page.classList.remove('whole')
@@ -62,8 +61,8 @@ function columnsOf(aspect: number): number {
 }
 
 /**
- * Returns whether nothing of an element is cut off. Allows a difference of one pixel, because browsers round both sizes
- * independently.
+ * Returns whether no content of an element is cut off. Allows a difference of one pixel, because browsers round both
+ * sizes independently.
  */
 function isWhole(part: Element): boolean {
   return part.scrollWidth <= part.clientWidth + 1 && part.scrollHeight <= part.clientHeight + 1

@@ -92,7 +92,7 @@ function ZoneTile({ zone, answers }: { zone: Zone; answers: ZoneAnswers }) {
   const curve = curveOf(zone, answers)
   const expected = knownValue(answers.passTotals)?.livePassCount
   const Heading = isWall ? 'h2' : 'h3'
-  // The current number of people can exceed the peak, because the curve ends with the last full minute.
+  // Include the current number of people, which can exceed the peak: the curve ends with the last full minute.
   const peak =
     curve && (zone.inside > curve.peak ? number(zone.inside) : `${number(curve.peak)} · ${time(curve.peakAt)}`)
   const of = (name: string, label: string, value: number | string | undefined) => ({
@@ -178,7 +178,7 @@ function stateOf(fullness: Exclude<Fullness, 'free'>, words: DeskWords): string 
   return fullness === 'full' ? words.full : words.nearlyFull
 }
 
-/** A bar of the used share of the capacity. Screen readers skip it, because the numbers have the same share as text. */
+/** A bar of the used share of the capacity. Screen readers skip it, because the tile shows the share as text. */
 function Gauge({ zone }: { zone: Zone }) {
   const share = shareOf(zone)
   // Keep the space of the bar in the tile of a zone without a capacity, so that the plots of a row are at the same

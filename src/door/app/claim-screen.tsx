@@ -10,11 +10,11 @@ interface ClaimScreenProps {
   /** The code that the page was opened with. */
   invitation: string | null
   onDone(): void
-  /** Whether the phone is a door already and can stay one. */
+  /** Whether the phone already is a door and can remain this door. */
   canKeep: boolean
 }
 
-/** Turns the phone into a door with one button. Without an invitation, it explains how to get one. */
+/** A screen that turns the phone into a door with one button. Without an invitation, it explains how to get one. */
 export function ClaimScreen({ invitation, onDone, canKeep }: ClaimScreenProps) {
   const { engine, language } = useDoor()
   const { words } = language

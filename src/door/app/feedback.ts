@@ -1,7 +1,7 @@
 import type { Tone } from '../../core/rules/door/outcome.ts'
 
 export interface Feedback {
-  /** Call it on a touch, because browsers allow no sound before the first touch. */
+  /** Enables sound. Call it on a touch, because browsers allow no sound before the first touch. */
   unlock(): void
   signal(tone: Tone): void
 }
@@ -23,7 +23,10 @@ const signals: Record<Tone, Signal> = {
 const TONE_SECONDS = 0.14
 const EACH_SECONDS = 0.2
 
-/** One tone for yes, three low tones for no, and two for a question, each with matching vibrations. */
+/**
+ * Creates the signals of decisions: one tone for yes, three low tones for no, and two tones for a question, each with
+ * matching vibrations.
+ */
 export function createFeedback(): Feedback {
   let audio: AudioContext | undefined
 

@@ -9,11 +9,11 @@ import { appLanguage } from './language.ts'
 declare const DOOR_VERSION: string
 
 const language = appLanguage(navigator.languages)
-// Take the code before anything else runs.
+// Take the code first, so that it does not remain in the address while the page starts.
 const invitation = takeInvitation()
 const element = document.querySelector('#door')!
 
-/** Whether a decision is shown or a form is open, which a reload would lose. */
+/** Whether a reload would lose something: a decision on the screen, or an open form. */
 function isBusy(): boolean {
   return document.querySelector('.decision, .sheet, .lock, form') !== null
 }

@@ -18,13 +18,13 @@ export function browserEnvironment(
   language: () => DoorLanguage = () => doorEnglish,
 ): EngineEnvironment {
   const runner = crypto.randomUUID()
-  // Hold the lock until the tab ends.
+  // Hold the lock until the tab ends. It shows other tabs that this tab is running.
   void navigator.locks.request(RUNNER + runner, () => new Promise(() => undefined))
   return {
     settings: phoneSettings,
     openStore: async (onLost) => new TableStore(await openIndexedDb(DATABASE, onLost)),
     fetch: (input, init) => fetch(input, init),
-    // The API has the base URL of this page, also behind a proxy with a path prefix.
+    // Use the base URL of this page, so that requests also work behind a proxy with a path prefix.
     baseUrl: new URL('.', location.href).href.slice(0, -1),
     version,
     language,
@@ -66,7 +66,7 @@ function hex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** The interval of checks for a new release, and of checks whether a busy page is idle, in milliseconds. */
+/** The interval of checks for a new release, in milliseconds (`ASK_MS`: of checks whether the page is still busy). */
 const UPDATE_CHECK_MS = 15 * 60_000
 const ASK_MS = 1_000
 
@@ -78,8 +78,7 @@ const ASK_MS = 1_000
 export async function keepUpToDate(worker: { url: string; scope: string }, isBusy: () => boolean): Promise<void> {
   const container = navigator.serviceWorker
   if (!container) return
-  // Do not reload when the first worker takes control, because a page without a worker is already of the newest
-  // release.
+  // Do not reload when the first worker takes control: the page was loaded without a worker, so it is already new.
   let isControlled = container.controller !== null
   container.addEventListener('controllerchange', () => {
     if (isControlled) whenIdle(isBusy, () => location.reload())

@@ -11,22 +11,23 @@ export interface DoorClock {
    * @param precisionMs the precision of `date`; default: the precision of a Date header
    */
   observe(date: string | null, sentAt: number, receivedAt: number, precisionMs?: number): void
-  /** The time of the phone's clock. It does not go back, even if the clock is set back. */
+  /** Returns the time of the phone's clock. The returned time never goes back, even if the clock is set back. */
   wallMs(): number
 }
 
-/** The precision of a Date header. */
+/** The precision of a Date header, in milliseconds. */
 const HEADER_MS = 1_000
-/** The maximum difference that is attributed to drift. A larger difference means that the clock was set back. */
+/** The maximum difference that counts as drift, in milliseconds. A larger one means that the clock was set back. */
 const DRIFT_MS = 1_000
 
 /**
- * Creates the clock of a door. A response bounds the difference of the clocks: the server's second cannot be before the
- * request or after the response. The bounds of all responses are combined. If a response contradicts them, the phone's
- * clock was set, and the bounds start over.
+ * Creates the clock of a door. Each response bounds the difference between the server's clock and the phone's: the
+ * server cannot have responded before the request or after the response. The clock combines the bounds of all
+ * responses. If a response contradicts the earlier bounds, the phone's clock was set, and the clock starts over with
+ * the new bounds.
  *
  * The monotonic clock detects that the phone's clock was set back. If the phone's clock jumps ahead, the phone probably
- * slept, during which browsers stop the monotonic clock. The jump is accepted until the server contradicts it.
+ * slept, during which browsers stop the monotonic clock. The clock accepts the jump until a response contradicts it.
  */
 export function createDoorClock(
   source: { wallMs: () => number; monotonicMs: () => number },

@@ -6,11 +6,11 @@ export interface Connection {
   readonly offlineSince: Date | null
   /** Resolves once it is known whether the server is reachable. */
   known(): Promise<void>
-  /** Call it after a timeout: continues offline, and probes the server in the background. */
+  /** Continues offline, and probes the server in the background. Call it after a timeout. */
   lost(): void
   /** Probes the server now, and uploads pending entries. */
   retry(): void
-  /** Uploads pending entries. Resolves when that is done, or the server is unreachable. */
+  /** Uploads pending entries. Resolves when all are uploaded or the server is unreachable. */
   flush(): Promise<void>
   stop(): Promise<void>
 }
@@ -105,8 +105,8 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   /**
-   * Uploads all pending entries before scans use the server: a server without these decisions would admit the same
-   * people again.
+   * Probes the server, and uploads all pending entries before scans use the server. Otherwise, a server without these
+   * decisions would admit the same people again.
    */
   async function checkNow(): Promise<void> {
     const { signal } = stopped
@@ -146,14 +146,14 @@ export function createConnection(options: ConnectionOptions): Connection {
     }
   }
 
-  /** Whether a probe can be skipped, because the server has recently answered a scan. */
+  /** Whether to skip a probe, because the page is hidden or the server has recently answered a request. */
   function isSpared(): boolean {
     return !isVisible() || (quietMs() < pollMs * 0.75 && !isDue())
   }
 
   /**
-   * Returns the wait before the next probe. It is random, since the doors of one venue lose the network together and
-   * must not return at the same time.
+   * Returns the wait before the next probe. The wait is random: all doors of a venue lose the network together, and
+   * would otherwise return at the same time.
    */
   function delayMs(): number {
     if (state === 'online' && !isVisible()) return pollMs

@@ -35,8 +35,8 @@ export interface DoorEngine {
   /** Reverses an adjustment, once. Returns false if the reversal could not be stored. */
   undoAdjustment(adjustment: Adjustment): Promise<boolean>
   /**
-   * Evaluates a scan, after earlier scans. The decision is on disk before the promise resolves. The promise never
-   * rejects.
+   * Evaluates a scan after all earlier scans. An offline decision is on disk before the promise resolves. The promise
+   * never rejects.
    */
   scan(request: ScanRequest): Promise<Decision>
   /** Admits several passes of a group, one scan each, in the given order. */
@@ -172,7 +172,7 @@ export interface EngineState {
   isPersistent: boolean | null
 }
 
-/** A door, as it is shown. The project of a console that scans all projects is ''. */
+/** The properties of a door that its page shows. The project of a console that scans all projects is ''. */
 export interface DoorProperties {
   id: string
   name: string
@@ -189,9 +189,7 @@ export type DoorMovement = NonNullable<Attempt['movement']>
 /** A zone as this door knows it. */
 export interface KnownZone extends ZoneAtDoor {
   name: string
-  /**
-   * The time of the server's number of people inside. `inside` adds the changes of this door that the server lacked.
-   */
+  /** The time of the server's number of people inside. `inside` adds changes of this door that this number lacks. */
   at: string
 }
 
@@ -227,8 +225,8 @@ export type Problem =
   /** The zone of this exit was deleted: nothing is evaluated until another zone, or no zone, is chosen. */
   | { code: 'exit_deleted' }
   /**
-   * Exits counted without a scan are retried: the server rejects them, because they would make the number of people
-   * inside negative, for example while an entrance is offline. The number excludes them until the server accepts them.
+   * The server rejects exits counted without a scan that would make the number of people inside negative, for example
+   * while an entrance is offline. They are retried. The number excludes them until the server accepts them.
    */
   | { code: 'counts_held'; references: readonly string[] }
   /**
@@ -242,7 +240,5 @@ export type Problem =
   | { code: 'server_too_old' }
   /** The workspace does not allow offline scans, so no list of passes is stored. */
   | { code: 'offline_disabled' }
-  /**
-   * The milliseconds by which the phone's clock is ahead; negative if it is behind. Scans still have the correct time.
-   */
+  /** The phone's clock is ahead by `byMs` milliseconds (behind if negative). Scans still have the correct time. */
   | { code: 'clock_wrong'; byMs: number }

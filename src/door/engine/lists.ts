@@ -8,16 +8,14 @@ import type { EngineStore, NamedItem } from './store/engine-store.ts'
 
 /**
  * The interval of updates of the stored list of passes, in milliseconds. All doors of a project get the same snapshot
- * for 20 seconds. The sum of this interval and the interval of probes is shorter, so that no door skips a snapshot
+ * for 20 seconds. This interval plus the interval of probes is shorter than that, so that no door skips a snapshot
  * (decisions/0010).
  */
 const REFRESH_MS = 15_000
 const FETCH_AGAIN_MS = 3_000
 /** The maximum random delay of the first update after a start or a lost connection, in milliseconds. */
 const FIRST_REFRESH_MS = 10_000
-/**
- * The pause after a download, as a multiple of its duration, because a long download is much work for the server too.
- */
+/** The pause after a download, as a multiple of its duration: a long download is also much work for the server. */
 const REST_FACTOR = 20
 
 export interface ListKeeper {
@@ -25,7 +23,7 @@ export interface ListKeeper {
   isDue(): boolean
   /** Updates the list if it is due, one tab at a time. */
   freshen(signal: AbortSignal): Promise<void>
-  /** Delays the next update at random, because all doors of a venue reconnect at once, and each has much to load. */
+  /** Delays the next update by a random time, so that the doors of a venue do not all load at the same time. */
   askSoon(): void
   /** Makes an update due now. */
   askNow(): void
@@ -36,7 +34,7 @@ export interface ListKeeper {
 interface ListKeeperOptions {
   /** Receives the number of passes that are loaded so far; `null` if no whole list is being loaded. */
   onLoading: (loaded: number | null) => void
-  /** Called after an update that did not time out, with the server's rejection, if any. */
+  /** Called after each update that did not time out, with the server's rejection or `null`. */
   onFetched: (rejection: { code: string; message: string } | null) => void
   onError: (error: unknown) => void
 }
@@ -135,7 +133,7 @@ async function fetchList(options: {
       if (page.kind !== 'answer') return page
       const { id, generatedAt, items, hasMore, nextCursor } = page.value
       if (loaded === 0) await store.beginList()
-      // Load the next page while this page is stored.
+      // Request the next page before storing this page, to save time.
       const next = hasMore ? ask({ cursor: nextCursor! }) : undefined
       await store.addToList(items)
       loaded += items.length

@@ -8,8 +8,8 @@ export interface OwnDoor extends Pick<DoorEngine, 'moveTo' | 'setMovement'> {
   /** Sends a zone or direction that the server does not have, and then reads this door and its zone. */
   sync(signal: AbortSignal): Promise<Reply<unknown>>
   /**
-   * Ends a zone that was deleted. An entrance continues without a zone. An exit keeps it and scans nothing, because an
-   * exit without a zone would admit people.
+   * Ends a zone that was deleted. An entrance continues without a zone. An exit keeps the zone and evaluates no scans,
+   * because an exit without a zone would admit people.
    */
   endZone(zoneId: string): Promise<void>
 }
@@ -50,8 +50,8 @@ export function createOwnDoor(
     const reply = await server.updateDoor(id, movement ?? { zoneId: null }, signal)
     const now = identity()
     const isCurrent = now?.token === known.token && now.door.movement === movement
-    // Treat the movement of an entrance as sent even if the server rejects it, for example because the zone was
-    // deleted: the server's zone and direction then apply. Not for an exit, which they could turn into an entrance.
+    // If the server rejects the movement of an entrance, for example because the zone was deleted, use the server's
+    // zone and direction. Never do this for an exit, because they could turn it into an entrance.
     const isEnded = reply.kind === 'answer' || (reply.kind === 'rejection' && movement?.direction !== 'out')
     if (isEnded && isCurrent) await keep({ token: now.token, door: now.door })
     return reply
@@ -100,7 +100,7 @@ export function createOwnDoor(
     },
     async setMovement(movement) {
       const known = identity()
-      // Ignore a switch of the direction of a deleted zone.
+      // Ignore a change of direction in a deleted zone, because this exit needs another zone first.
       if (!known || (movement && movement.zoneId === known.deletedExit)) return
       onDeleted(null)
       const door = { ...known.door, movement: movement ?? undefined }

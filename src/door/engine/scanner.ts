@@ -37,7 +37,7 @@ export interface ScannerOptions {
 }
 
 /**
- * The period during which an attempt without a result is retried with its reference, in milliseconds, because the
+ * The period, in milliseconds, during which an attempt without a result is retried with the same reference, because the
  * server may have recorded the attempt.
  */
 const UNRESOLVED_MS = 10 * 60_000
@@ -69,8 +69,7 @@ export function createScanner(
     }
     if (!identity()) return failed(attempt, 'not_claimed')
     if (attempt.passId === null && !isPayload(attempt.payload!)) return failed(attempt, 'invalid_code')
-    // Do not treat a manual selection as a repeated scan of the same code, because it is always intended, no matter how
-    // soon.
+    // Do not treat a manual selection as a repeated reading of the same code: a manual selection is always intended.
     const taken = attempt.passId === null ? recent.take(attempt) : attempt
     if ('same' in taken) return { ...plain(taken.same), failure: null }
     options.onWaiting(++waiting)
@@ -126,7 +125,7 @@ export function createScanner(
     }
   }
 
-  /** Returns `undefined` on a timeout. */
+  /** Asks the server for a decision. Returns `undefined` on a timeout. */
   async function askServer(attempt: Attempt, door: Identity['door']): Promise<Decision | undefined> {
     const { payload, passId, externalRef, scanContextKey, validityDate, movement } = attempt
     const reply = await server.scan({

@@ -71,8 +71,8 @@ export function createUploads(
  * an externalRef once. An entry that the server rejects does not block others: it is kept with the reason, and not sent
  * again.
  *
- * The exception is an exit counted without a scan that would make the number of people inside negative. It is held and
- * sent again at each probe, because an offline entrance may not have uploaded its entries yet.
+ * The exception is an exit counted without a scan that would make the number of people inside negative. This entry is
+ * held and sent again at each probe, because an offline entrance may not have uploaded its entries yet.
  */
 async function uploadWaiting(options: {
   store: EngineStore
@@ -98,7 +98,7 @@ async function uploadWaiting(options: {
     if (sent) return sent
     onProgress()
   }
-  // Send held counts again after other entries, but not in `uploadRest` (`leave` is 0), because it delays scans.
+  // Send held counts again after other entries. Skip them in `uploadRest` (`leave` is 0), because it delays scans.
   if (leave === 0) return { kind: 'done' }
   const { held } = await store.summary()
   for (const entry of held) {

@@ -3,10 +3,9 @@ import { type BucketUnit, MAX_BUCKETS } from '../../contract/schemas/common.ts'
 import { oneSpelling } from '../redemption/time-zones.ts'
 
 /**
- * Returns the start times of the buckets of a range in a time zone, ascending. The first bucket contains `from` and can
- * begin before it. The last ends at or after `to`. A day on which clocks change has 23 or 25 hours, weeks begin on
- * Mondays, and an hour in which clocks go back by half an hour is longer. Returns MAX_BUCKETS + 1 items if the range
- * has more than MAX_BUCKETS.
+ * Divides a range into buckets in a time zone, and returns the start times of the buckets, ascending. The first bucket
+ * contains `from`. The last bucket ends at or after `to`. Weeks begin on Mondays. A bucket is longer or shorter if
+ * clocks change in it. If the range has more than MAX_BUCKETS buckets, returns the first MAX_BUCKETS + 1.
  */
 export function bucketStarts({ from, to }: { from: Date; to: Date }, unit: BucketUnit, zoneName: string): number[] {
   const zone = oneSpelling(zoneName)
@@ -16,10 +15,10 @@ export function bucketStarts({ from, to }: { from: Date; to: Date }, unit: Bucke
   let offset = offsetMs(clock, start)
   while (start < to.getTime() && starts.length <= MAX_BUCKETS) {
     starts.push(start)
-    // Assume that the offset stays the same, which is usually true and ten times cheaper than calendar arithmetic.
+    // Assume that the UTC offset stays the same: this is usually true, and calendar arithmetic takes ten times longer.
     const next = following(start + offset, unit) - offset
-    // Use the calendar if the bucket does not begin at the usual time. A day without a midnight begins later, but the
-    // next day begins at midnight again.
+    // Use the calendar if the offset changes, or if this bucket began late because clocks skipped its midnight.
+    // Otherwise, the next bucket would begin at a wrong time.
     const isSimple = isBeginning(start + offset, unit) && offsetMs(clock, next) === offset
     start = isSimple ? next : followingByCalendar(start, unit, zone)
     if (!isSimple) offset = offsetMs(clock, start)
@@ -27,7 +26,7 @@ export function bucketStarts({ from, to }: { from: Date; to: Date }, unit: Bucke
   return starts
 }
 
-/** Whether a range certainly has more than MAX_BUCKETS buckets. No bucket is twice as long as its entry in LENGTHS. */
+/** Whether a range surely has more than MAX_BUCKETS buckets. A bucket is shorter than twice its LENGTHS entry. */
 export function isFarTooLong({ from, to }: { from: Date; to: Date }, unit: BucketUnit): boolean {
   return to.getTime() - from.getTime() > 2 * MAX_BUCKETS * LENGTHS[unit]
 }
@@ -42,7 +41,7 @@ function offsetMs(clock: IANAZone, at: number): number {
   return Math.round(clock.offset(at) * 60_000)
 }
 
-/** Whether a bucket begins at the usual local time, given as if it were UTC. */
+/** Whether a local time, given as if it were UTC, is a full hour (for hours) or a midnight (for other units). */
 function isBeginning(local: number, unit: BucketUnit): boolean {
   return local % (unit === 'hour' ? HOUR_MS : DAY_MS) === 0
 }
@@ -53,7 +52,7 @@ function following(local: number, unit: BucketUnit): number {
   return date.setUTCMonth(date.getUTCMonth() + 1)
 }
 
-/** Returns the next start by calendar arithmetic, at the beginning of the unit. */
+/** Returns the start of the next bucket by calendar arithmetic. */
 function followingByCalendar(startedAt: number, unit: BucketUnit, zone: string): number {
   const start = DateTime.fromMillis(startedAt, { zone })
   for (let steps = 1; ; steps++) {
@@ -63,8 +62,8 @@ function followingByCalendar(startedAt: number, unit: BucketUnit, zone: string):
 }
 
 /**
- * Returns the greatest common divisor of the bucket lengths, in milliseconds. Steps of this length never overlap two
- * buckets. Returns 0 for a single start.
+ * Returns the greatest common divisor of the bucket lengths, in milliseconds. Steps of this length, counted from the
+ * first start, never cross the start of a bucket. Returns 0 for a single start.
  */
 export function commonStep(starts: readonly number[]): number {
   return starts.reduce((step, start) => greatestCommonDivisor(start - starts[0]!, step), 0)

@@ -2,9 +2,9 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { formatUuid, parseUuid } from '../../ids.ts'
 
 /**
- * The cursor of a list page: the position after the last row of the previous page, stored by key, because the row can
- * be deleted. It is bound to the list, sort, and filters, and carries the total of the first page, so that rows are
- * counted once. Encoded as base64url, with these bytes:
+ * The cursor of a list page. It stores the sort key and ID of the last row of the previous page, so that it stays valid
+ * if that row is deleted. It is valid for one list, sort, and filter. It contains the total, so that only the first
+ * page counts the rows. Encoded as base64url, with these bytes:
  * - 0 to 8: the fingerprint of list, sort, and filters
  * - 9 to 15: the total
  * - 16 to 22: the number of rows before the next page
@@ -32,16 +32,16 @@ const NUMBER_BYTES = 8
  */
 export const MAX_KEY_BYTES = 320
 
-/** The maximum number of characters with which any text fits into a cursor. */
+/** The number of characters that always fit into a cursor, because a character has at most 4 bytes in UTF-8. */
 export const MAX_KEY_CHARACTERS = MAX_KEY_BYTES / 4
 
-/** Returns the sort key of a text: if a cursor can hold it, the whole text; else its first MAX_KEY_CHARACTERS. */
+/** Returns the sort key of a text: the whole text if it fits into a cursor, else its first MAX_KEY_CHARACTERS. */
 export function beginningOf(text: string): string {
   if (Buffer.byteLength(text) <= MAX_KEY_BYTES) return text
   return [...text].slice(0, MAX_KEY_CHARACTERS).join('')
 }
 
-/** Returns the fingerprint of a list's name, sort, direction, and filters. Callers must sort filters and values. */
+/** Returns the fingerprint of a list's name, sort, direction, and filters. Callers must sort the filters. */
 export function fingerprint(list: unknown): Buffer {
   return createHash('sha256').update(JSON.stringify(list)).digest().subarray(0, FINGERPRINT_BYTES)
 }
@@ -56,7 +56,7 @@ export function encodeCursor({ total, offset, id, key }: Cursor, listKey: Buffer
   return Buffer.concat([head, keyBytes(key)]).toString('base64url')
 }
 
-/** Decodes a cursor. Returns `undefined` for an invalid cursor, or one of another list, sort, or filter. */
+/** Decodes a cursor. Returns `undefined` if the cursor is invalid or is for another list, sort, or filter. */
 export function decodeCursor(text: string, listKey: Buffer, type: KeyType): Cursor | undefined {
   const bytes = Buffer.from(text, 'base64url')
   if (bytes.length < HEAD_BYTES || !bytes.subarray(0, FINGERPRINT_BYTES).equals(listKey)) return undefined
@@ -136,7 +136,7 @@ function readKey(bytes: Buffer, type: KeyType): Cursor['key'] | undefined {
   }
 }
 
-/** Writes seven bytes, enough for any safe integer. `writeUIntBE` writes at most six. */
+/** Writes a count as seven bytes, which can hold any safe integer. `writeUIntBE` writes at most six. */
 function writeCount(bytes: Buffer, count: number, at: number): void {
   bytes.writeUInt8(Math.floor(count / 2 ** 48), at)
   bytes.writeUIntBE(count % 2 ** 48, at + 1, 6)

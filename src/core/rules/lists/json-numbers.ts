@@ -22,7 +22,7 @@ export function* findLossyNumbers(json: string): Generator<Issue> {
 function isLossy(text: string): boolean {
   const value = Number(text)
   if (!Number.isFinite(value)) return true
-  // Accept a number with a point or an exponent, which every reader parses as the same double.
+  // Accept a number with a point or an exponent, because every reader parses it as the same double.
   if (/[.eE]/.test(text)) return false
   return Math.abs(value) > 2 ** 53 || /^-?9007199254740993$/.test(text)
 }
@@ -34,7 +34,7 @@ interface Level {
 
 const NUMBER = /-?\d[\d.eE+-]*/y
 
-/** Reads the text once, because the parsed value no longer has the original digits. */
+/** Yields the numbers of a JSON text. Reads the text, because parsed values no longer have the original digits. */
 function* numbersIn(json: string): Generator<{ text: string; path: () => (string | number)[] }> {
   const levels: Level[] = []
   const path = () => levels.map(({ key }) => (typeof key === 'string' ? (JSON.parse(key) as string) : key))

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Variables } from '../template/variables.ts'
 
 /**
- * Returns text in the form in which substring filters compare it: case-insensitive, the same on every database.
- * Converts to upper case first, because lower case alone does not match ß with SS. Both forms of sigma are the same.
+ * Returns the case-insensitive form of a text, which substring filters compare. It is the same on every database.
+ * Converts to upper case first, because ß and SS would otherwise differ. Also converts a final sigma (ς) to σ.
  */
 export function foldCase(text: string): string {
   return text.normalize('NFC').toUpperCase().toLowerCase().replaceAll('ς', 'σ')
@@ -11,14 +11,14 @@ export function foldCase(text: string): string {
 
 const MAX_INDEXED = 128
 
-/** Returns the indexed form of a text. Long texts are indexed by digest, because the index finds only equal texts. */
+/** Returns the form of a text in an index. A long text becomes a digest, because the index only finds equal texts. */
 export function indexedText(text: string): string {
   const trimmed = text.trim()
   if (trimmed.length <= MAX_INDEXED && !/[\0\p{Surrogate}]/u.test(trimmed)) return trimmed
   return `sha256:${createHash('sha256').update(trimmed).digest('base64url')}`
 }
 
-/** Returns the indexed pairs for the filter `variable=key:value`. Values that are not strings are compared as JSON. */
+/** Returns the index entries for the filter `variable=key:value`. A value that is not a string is indexed as JSON. */
 export function indexedVariables(variables: Variables): { name: string; value: string }[] {
   const pairs = new Map<string, string>()
   for (const [name, value] of Object.entries(variables)) {

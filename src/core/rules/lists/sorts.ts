@@ -2,7 +2,7 @@
 
 export const sortDirections = ['asc', 'desc'] as const
 
-/** The first key is the default sort of the list of passes. */
+/** The sort keys of the list of passes. The first key is the default. */
 export const passSorts = [
   'createdAt',
   'updatedAt',

@@ -5,7 +5,7 @@ import { fill, placeholdersIn, type Scope } from '../template/placeholder.ts'
 
 /** A group of passes, such as the tickets of an order. The issuer chooses its key. */
 export interface PassGroup {
-  /** The ID, derived from workspace, project, and key, so that the first pass of a group needs no lookup. */
+  /** The ID, which is computed from workspace, project, and key, so that no lookup is needed. */
   id: string
   key: string
 }
@@ -16,14 +16,14 @@ export function groupOf(workspaceId: string, projectId: string | null, key: stri
   return { id: contentId(JSON.stringify([workspaceId, projectId, key])), key }
 }
 
-/** Returns the group key of a pass, or `null` if it is empty or the definition has none. */
+/** Returns the group key of a pass, or `null` if the key is empty or the definition has no group. */
 export function groupKeyOf({ group }: Pick<Definition, 'group'>, scope: Scope): string | null {
   return (group && fill(group.key, scope).trim()) || null
 }
 
 /**
  * Compiles the check of the group key's length. Returns `undefined` if the definition has no group. The path of an
- * issue is the first variable in the key.
+ * issue names a variable in the key.
  */
 export function compileGroup(
   definition: Pick<Definition, 'group' | 'variables'>,

@@ -5,7 +5,7 @@ import { exampleText, findCause } from '../template/barcode.ts'
 import { fill, placeholdersIn, SCAN_PAYLOAD, type Scope } from '../template/placeholder.ts'
 import { pathOfValue } from '../template/rendered-size.ts'
 
-/** Apple's limit for the message, in bytes. */
+/** Apple's limit for the NFC message, in bytes. */
 export const MAX_NFC_BYTES = 64
 
 export const NFC_KEY_FORM =
@@ -14,8 +14,7 @@ export const NFC_KEY_FORM =
 export function isP256Key(value: string): boolean {
   try {
     const bytes = Buffer.from(value, 'base64')
-    // Require the exact text, because phones reject base64 that the parser accepts: the parser ignores invalid
-    // characters and trailing bytes.
+    // Require canonical base64: the parser ignores invalid characters and trailing bytes, but phones reject such a key.
     const isExact = bytes.toString('base64') === value && bytes.length === 2 + bytes[1]!
     const key = createPublicKey({ key: bytes, format: 'der', type: 'spki' })
     return isExact && key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
@@ -24,7 +23,7 @@ export function isP256Key(value: string): boolean {
   }
 }
 
-/** Checks the key and the message at publish. Placeholders of the message are filled with examples and defaults. */
+/** Checks the NFC key and message at publish. Placeholders in the message are filled with examples and defaults. */
 export function* checkNfc(definition: Definition): Generator<Issue> {
   const { nfc } = definition
   if (!nfc) return
@@ -33,7 +32,7 @@ export function* checkNfc(definition: Definition): Generator<Issue> {
   if (reason) yield { path: ['nfc', 'message'], message: `Cannot be sent to a reader: it ${reason}` }
 }
 
-/** Compiles the check of the message of a pass. Returns `undefined` if the message has no placeholder. */
+/** Compiles the check of the NFC message of a pass. Returns `undefined` if the message has no placeholder. */
 export function compileNfc({ nfc }: Pick<Definition, 'nfc'>): ((scope: Scope) => Issue[]) | undefined {
   const names = placeholdersIn(nfc?.message ?? '')
   if (!nfc || names.length === 0) return undefined
@@ -47,7 +46,7 @@ export function compileNfc({ nfc }: Pick<Definition, 'nfc'>): ((scope: Scope) =>
   }
 }
 
-/** Returns why phones cannot send a message. An empty or blank message is valid, because the pass then has no NFC. */
+/** Returns the reason that phones cannot send a message. A blank message is valid: the pass then has no NFC. */
 function findUnsendable(message: string): string | undefined {
   if (!isAscii(message)) return 'has characters that are not printable ASCII, which not every wallet sends'
   const bytes = Buffer.byteLength(message)

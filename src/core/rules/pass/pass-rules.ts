@@ -12,14 +12,15 @@ import { checkVariablesSize, compileVariables, type Variables } from '../templat
 import { compileGroup } from './groups.ts'
 import { compileNfc } from './nfc.ts'
 
-/** Returns the expiry and policy of a pass, or all issues of its values with the paths of a request. */
+/** Returns the expiry and policy of a pass, or the issues of its values. The path of an issue refers to the request. */
 export type CheckPass = (facts: PassFacts) => Resolved | { issues: Issue[] }
 
-/** Checks the filled values of a pass by one rule. The paths of its issues refer to the request. */
+/** Checks the values of a pass by one rule. The path of an issue refers to the request. */
 export type CheckValues = (scope: Scope) => Issue[]
 
 /**
- * Compiles all rules of a version for the values of a pass. Create, update, and `passes issue` share this check.
+ * Compiles all rules of a template version into one check of a pass's values. Requests that create or update a pass
+ * share this check with `passes issue`.
  * @param platformChecks the checks of the platforms, which only the server runs
  */
 export function compilePass(definition: Definition, platformChecks: readonly CheckValues[] = []): CheckPass {
@@ -33,7 +34,7 @@ export function compilePass(definition: Definition, platformChecks: readonly Che
     if (oversize.length > 0) return { issues: oversize }
     const issues = checkVariables(facts.variables)
     if (issues.length > 0) return { issues }
-    // Check sizes before filling anything, to limit the work.
+    // Check sizes before filling any text. Otherwise, a small request could cause the filling of huge texts.
     const tooLarge = toValueIssues(findOversizes(bytesIn(buildScope(definition, facts))))
     if (tooLarge.length > 0) return { issues: tooLarge }
     const resolved = resolvePolicies(definition, facts)
@@ -44,7 +45,7 @@ export function compilePass(definition: Definition, platformChecks: readonly Che
   }
 }
 
-/** Returns a SYSTEM_VARIABLE_READONLY error for the first name that only the system can write. */
+/** Returns a SYSTEM_VARIABLE_READONLY error if a name is a system variable, which requests cannot write. */
 export function systemVariableError(names: readonly string[]): ApiError | undefined {
   const variable = names.find((name) => name.includes('.'))
   return variable === undefined ? undefined : new ApiError('SYSTEM_VARIABLE_READONLY', { details: { variable } })
@@ -60,7 +61,7 @@ export function mergeVariables(stored: Variables, supplied: Variables): Variable
   return Object.fromEntries(merged)
 }
 
-/** Returns the fields that `pass.updated` reports: all fields that the request wrote, even with the same values. */
+/** Returns the fields that `pass.updated` reports: each field that the request wrote, even if it did not change. */
 export function changedFields(written: {
   label: boolean
   variables: boolean
@@ -77,7 +78,7 @@ export function changedFields(written: {
   ]
 }
 
-/** Returns the status after an update: a failed pass is queued again, and an expired one can be valid again. */
+/** Returns the status after an update: a failed pass is queued again, and a pass that is not expired now is ISSUED. */
 export function statusAfterUpdate(status: PassStatus, expiresAt: Date | null, at: Date): PassStatus {
   if (status === 'FAILED') return 'QUEUED'
   if (status === 'EXPIRED' && (expiresAt === null || expiresAt > at)) return 'ISSUED'

@@ -14,7 +14,7 @@ export type WorkspaceLimits = Record<LimitName, number>
 export const defaultLimits: WorkspaceLimits = {
   webhooks: 50,
   passes: 10_000_000,
-  /** Stored images, definitions of template versions, and variables of passes. */
+  /** The stored images, definitions of template versions, and variables of passes. */
   storedBytes: 10 * 1024 ** 3,
   /** Jobs of the outbox that are due or scheduled. */
   waitingJobs: 2_000_000,
@@ -25,13 +25,11 @@ export const defaultLimits: WorkspaceLimits = {
   requestsInFlight: 256,
 }
 
-/**
- * The maximum number of passes of a workspace on one Apple device, so that one list of changes can contain all of them.
- */
+/** The maximum number of a workspace's passes on one Apple device, so that one response can list all of them. */
 export const MAX_PASSES_PER_DEVICE = 300
 
-/** The maximum value of a limit, so that its counters stay integers. */
+/** The maximum value of a limit. Larger counters would not be exact integers. */
 export const MAX_LIMIT = Number.MAX_SAFE_INTEGER
 
-/** The percentage of a limit at which a workspace counts as near it. */
+/** The percentage of a limit from which a workspace counts as near the limit. */
 export const NEAR_PERCENT = 80

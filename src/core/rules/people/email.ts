@@ -2,8 +2,8 @@
 const MAX_CHARACTERS = 254
 
 /**
- * Returns an email address in the form in which addresses are compared: ASCII letters in lower case, and others
- * unchanged. (Some others have an ASCII letter as their lower case, which would make two addresses equal.)
+ * Returns the form of an email address for comparisons: ASCII letters in lower case, and other characters unchanged.
+ * (The lower case of the Kelvin sign is the letter k, so lower case would make different addresses equal.)
  * @returns undefined if the text is not an address
  */
 export function comparableEmail(text: string): string | undefined {

@@ -1,6 +1,6 @@
 import { isWebhooksScope, type Role, type Route, type Scope, scopes } from '../../route.ts'
 
-/** The roles of people who sign in. Each role is a set of the scopes of tokens. */
+/** The roles of people who sign in. Each role grants a set of token scopes. */
 export const personRoles = ['owner', 'editor', 'support', 'door-lead', 'reader'] as const
 export type PersonRole = (typeof personRoles)[number]
 
@@ -15,7 +15,7 @@ export interface Grant {
   projectIds: string[] | null
 }
 
-/** The permissions of a person for one request, in the form of the permissions of a token. */
+/** The permissions of a person for one request, in the same form as the permissions of a token. */
 export interface Permissions {
   role: Role
   scopes: Scope[]
@@ -42,8 +42,8 @@ const scopesOf: Record<PersonRole, readonly Scope[]> = {
 
 /**
  * Returns the permissions of a person for a route: the sum of the roles that permit the route. Other roles do not
- * count, so that a role in one project never applies in another. If no role permits the route, the permissions lack the
- * scope or the role of the route.
+ * count. Otherwise, a role in one project could apply in another project. If no role permits the route, the result does
+ * not permit the route either.
  */
 export function permissionsFor(
   grants: readonly Grant[],

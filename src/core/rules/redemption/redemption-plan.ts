@@ -11,7 +11,7 @@ import {
 } from './redemption-windows.ts'
 
 export interface RedemptionFacts {
-  /** The effective status at the time of the attempt. */
+  /** The effective status of the pass at the time of the attempt. */
   status: PassStatus
   expiresAt: Date | null
   policy: RedemptionPolicy | null
@@ -26,24 +26,24 @@ export interface CountedRange extends Range {
   key: string
   /** Whether the range is a window. A scan in a window counts unless it was debited to another, overlapping window. */
   isWindow: boolean
-  /** Whether to count only scans without a scan context. Set if each window is a scan context. */
+  /** Whether to count only scans without a scan context. `true` if the windows are the scan contexts. */
   isKeyless: boolean
 }
 
-/** An attempt at one of its possible times, with everything that depends only on the policy and the time. */
+/** An attempt at one of its possible times, with the windows and the period of that time. */
 export interface PlacedAttempt extends RedemptionFacts, Placement {
-  /** The windows that contain the attempt, ordered by start. With a validity date, only the selected one. */
+  /** The windows that contain the attempt, ordered by start. With a validity date, only the selected window. */
   windows: Window[]
-  /** Whether each window is a separate scan context. */
+  /** Whether each window is a separate scan context, in which a pass is accepted once. */
   areWindowsContexts: boolean
   period: Period | null
-  /** The windows that have not ended. The pass becomes void once all of them are full. */
+  /** The windows that have not ended. The pass becomes void if all are full. Empty if full windows void no pass. */
   exhaustible: Window[]
   /** Whether to store the debited window. Set if several windows contain the time. */
   isDebitStored: boolean
 }
 
-/** A period of the calendar, with the key of its count. */
+/** A calendar period, with the key of its count. */
 export interface Period extends Range {
   key: string
 }
@@ -59,11 +59,11 @@ export interface RedemptionPlan {
    */
   places: [PlacedAttempt, ...PlacedAttempt[]]
   counted: CountedRange[]
-  /** All windows of the policy, by the key under which scans were debited. */
+  /** All windows of the policy, by the key under which debits are stored. */
   windows: ReadonlyMap<string, Range>
 }
 
-/** A summary of the accepted scans of a pass, without reversed ones. Servers read times and counts from an index. */
+/** A summary of the accepted scans of a pass, without reversed scans. Servers read times and counts from an index. */
 export interface RedemptionHistory {
   total: number
   firstAt: Date | null
@@ -72,17 +72,14 @@ export interface RedemptionHistory {
   inContext: number
   contextFirstAt: Date | null
   contextLastAt: Date | null
-  /**
-   * The nearest scans without a validity date before and after the attempt. `previousAt` can equal the time of the
-   * attempt.
-   */
+  /** The times of the nearest scans before (or at) the attempt and after it, without scans with a validity date. */
   previousAt: Date | null
   nextAt: Date | null
   /** The counts, by the key of the counted range. */
   counts: ReadonlyMap<string, { count: number; firstAt: Date | null }>
 }
 
-/** Returns which parts of the history an evaluation needs, so that the whole history is never read. */
+/** Returns the parts of the history that an evaluation needs, so that callers never read the whole history. */
 export function planRedemption(facts: RedemptionFacts): RedemptionPlan {
   const { policy, realTime, validityDate, scanContextKey } = facts
   const all = [...windowsOf(policy)].sort((a, b) => a.from - b.from)
@@ -91,7 +88,7 @@ export function planRedemption(facts: RedemptionFacts): RedemptionPlan {
   const exhaustible = exhaustibleWindows(policy, all)
   const placed = (placement: Placement) => placeAttempt(facts, placement, { all, exhaustible, areWindowsContexts })
   const places: RedemptionPlan['places'] = [placed(first), ...others.map(placed)]
-  // The possible times of a date share most windows, which can be hundreds, so count each window once.
+  // Count each window once, because a date can have hundreds of possible times that share most windows.
   const lists = new Set(places.flatMap((place) => [place.windows, place.exhaustible]))
   const used = new Set([...lists].flat())
   const counted = new Map<string, CountedRange>()
@@ -106,7 +103,7 @@ export function planRedemption(facts: RedemptionFacts): RedemptionPlan {
   return { realTime, scanContextKey, places, counted: [...counted.values()], windows }
 }
 
-/** Whether a policy limits uses. If it does not, a pass is accepted once per scan context. */
+/** Whether a policy limits uses. Without limits, a pass is accepted once per scan context. */
 export function limitsUses(policy: RedemptionPolicy | null): boolean {
   if (!policy) return false
   const { maxUses, windows = [], perPeriod, minIntervalMinutes, activation } = policy
@@ -141,8 +138,8 @@ function placeAttempt(
 }
 
 /**
- * Returns a function that lists the windows that have not ended at a time. The list is empty if one of them has no
- * limit, because the windows then never exhaust the pass. Results are cached, because many calls have the same time.
+ * Returns a function that lists the windows that have not ended at a time. The list is empty if one of them allows
+ * unlimited uses, because the pass is then never exhausted. Results are cached, because many calls have the same time.
  */
 function exhaustibleWindows(policy: RedemptionPolicy | null, all: Window[]): (at: Date) => Window[] {
   const known = new Map<number, Window[]>()
@@ -156,8 +153,8 @@ function exhaustibleWindows(policy: RedemptionPolicy | null, all: Window[]): (at
 }
 
 /**
- * Returns the earlier of the attempt's time and the real time. For a future validity date, this is the real time,
- * because windows that are still open in reality must not count as ended.
+ * Returns the earlier of the attempt's time and the real time. Otherwise, an attempt with a future validity date would
+ * treat windows that are open now as ended.
  */
 function earlier(one: Date, other: Date): Date {
   return one < other ? one : other

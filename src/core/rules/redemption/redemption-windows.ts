@@ -10,11 +10,11 @@ export interface Range {
 }
 
 export interface Window extends Range {
-  /** The key under which a debit is stored, independent of the window's position in the policy. */
+  /** The key under which debits of the window are stored. It does not depend on the window's position in the policy. */
   key: string
   /** The maximum number of uses; `null` for no limit. */
   maxUses: number | null
-  /** The start date in the window's own offset, or `null` if the window has no start. */
+  /** The date of the start in the UTC offset of the start, or `null` if the window has no start. */
   date: string | null
   /** The start and end as authored, including the offset; `null` if open. */
   start: string | null
@@ -78,17 +78,17 @@ interface Zoned {
 
 /**
  * Returns the zone of a policy: the zone of its periods, or the offset of its first window with a start, or UTC.
- * @param read fills the placeholders of a text; the identity by default
+ * @param read fills the placeholders of a text; by default, the text is unchanged
  */
 export function zoneOf(policy: Zoned | null, read = (text: string) => text): DateTime['zone'] | string {
   if (policy?.perPeriod) return read(policy.perPeriod.timezone)
   const start = policy?.windows?.find((window) => window.start !== undefined)?.start
   const moment = start === undefined ? undefined : DateTime.fromISO(read(start), { zone: 'UTC', setZone: true })
-  // For an invalid time, use UTC, because luxon would return the zone of this machine.
+  // Use UTC for an invalid time. Otherwise, luxon would return the zone of this machine.
   return moment?.isValid ? moment.zone : 'UTC'
 }
 
-/** Returns a zone in the form to pass to luxon, in one spelling per zone. */
+/** Returns a zone for luxon, in one spelling per zone (see `oneSpelling`). */
 export function luxonZone(zone: DateTime['zone'] | string): DateTime['zone'] | string {
   return typeof zone === 'string' ? oneSpelling(zone) : zone
 }
@@ -106,7 +106,7 @@ export interface Placement {
   at: Date
   /**
    * The time that determines activation and period. Without a validity date, this is `at`. With a validity date, this
-   * is the start of the selected window or date, because the time of day must not affect the decision.
+   * is the start of the selected window, or else of the date, because the time of day must not affect the decision.
    */
   asOf: Date
   /** The window that a validity date selects. */
@@ -114,9 +114,9 @@ export interface Placement {
 }
 
 /**
- * Returns the possible times of an attempt. Without a validity date, this is the real time. With a validity date, there
- * is a time for each window that starts on the date, ordered by start: the real time of day on that date, clamped into
- * the window.
+ * Returns the possible times of an attempt. Without a validity date, the only possible time is the real time. With a
+ * validity date, the possible time is the real time of day on that date. Each window that starts on the date has its
+ * own possible time, clamped into the window. These times are ordered by the start of the window.
  */
 export function placesInTime(
   policy: RedemptionPolicy | null,
@@ -135,8 +135,8 @@ export function placesInTime(
 }
 
 /**
- * Returns the time of an attempt in a window. Uses the fixed offset of the window's start, because a date can have
- * hundreds of windows, and time zones are slow to compute.
+ * Returns the time of an attempt in a window. Uses the UTC offset of the window's start, because time zones are slow to
+ * compute and a date can have hundreds of windows.
  */
 function placeInWindow(selected: Window, realTime: Date, validityDate: string): Placement {
   const offset = Date.parse(selected.start!.replace(/(z|[+-][\d:]+)$/i, 'Z')) - selected.from
@@ -166,7 +166,7 @@ export function periodOf({ unit, timezone }: NonNullable<RedemptionPolicy['perPe
 
 /**
  * Returns the first instant of a local time. If clocks go back across midnight, midnight occurs twice, and the day
- * starts at the first one.
+ * starts at the first midnight.
  */
 function firstInstant(local: DateTime): DateTime {
   return local.getPossibleOffsets().reduce((first, other) => (other < first ? other : first))

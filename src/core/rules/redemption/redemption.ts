@@ -3,7 +3,7 @@ import type { RedemptionPolicy } from '../../contract/schemas/redemption.ts'
 import { limitsUses, type PlacedAttempt, type RedemptionHistory, type RedemptionPlan } from './redemption-plan.ts'
 import { expiryDate, type Window, windowDates, windowsOf } from './redemption-windows.ts'
 
-/** The checks of a policy in order. The first failed check decides. */
+/** The checks of an attempt, in order. The first check that fails is the reason of the rejection. */
 export const redemptionChecks = [
   'revoked',
   'expired',
@@ -27,13 +27,13 @@ export interface RedemptionRejection {
 
 export interface RedemptionDebit {
   window: Window | null
-  /** Whether the policy voids the pass after this use, because it is the last one. */
+  /** Whether this use is the last one, after which the policy voids the pass. */
   exhausts: boolean
 }
 
 /**
- * Returns the time at which to evaluate an attempt. For a validity date, this is the time in the first window with uses
- * left, or else in the last window, whose check explains the rejection.
+ * Returns the attempt at the time at which to evaluate it: the first possible time in a window with uses left. If no
+ * window has uses left, returns the last possible time, whose check explains the rejection.
  */
 export function choosePlace({ places }: RedemptionPlan, history: RedemptionHistory): PlacedAttempt {
   const free = places.find((place) => place.windows.some((window) => hasUsesLeft(window, place, history)))
@@ -61,8 +61,8 @@ export function findRejection(
 }
 
 /**
- * Returns the debit of an attempt, even if the policy rejects it, because an offline device might have accepted the
- * attempt.
+ * Returns the debit of an attempt. Also returns a debit if the policy rejects the attempt, because an offline device
+ * might have accepted it.
  */
 export function debitOf(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionDebit {
   const window = attempt.windows.find((candidate) => hasUsesLeft(candidate, attempt, history)) ?? null
@@ -72,7 +72,7 @@ export function debitOf(attempt: PlacedAttempt, history: RedemptionHistory): Red
 export interface ExplainedCheck {
   check: RedemptionCheckName
   outcome: 'passed' | 'failed' | 'not_applicable'
-  /** The facts of the check, as JSON values. */
+  /** The facts that the check compared, which can be serialized as JSON. */
   facts: Record<string, unknown>
 }
 
@@ -151,7 +151,7 @@ const checks: Record<RedemptionCheckName, Check> = {
 
   cooldown: ({ policy, at, validityDate }, { previousAt, nextAt }) => {
     const minutes = policy?.minIntervalMinutes
-    // With a validity date, ignore the time of day of this attempt and of its neighbors.
+    // Skip the cooldown for a validity date, because the time of day of such an attempt does not count.
     if (minutes === undefined || validityDate !== undefined) return undefined
     const isNear = (other: Date | null) =>
       other !== null && Math.abs(at.getTime() - other.getTime()) < minutes * MINUTE_MS

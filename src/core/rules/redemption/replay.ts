@@ -24,7 +24,7 @@ export interface LedgerEntry {
   reversesScanId: string | null
   /** Set if the attempt was a movement in a zone. */
   direction: Direction | null
-  /** For a re-entry, the ID of the entry whose use it continued. */
+  /** For a re-entry, the ID of the scan whose use the re-entry continued. */
   useScanId: string | null
 }
 
@@ -44,14 +44,11 @@ export interface ReplayRequest {
   expiresAt: Date | null
 }
 
-/**
- * The reasons that do not depend on the policy. `expired` and `revoked` do not depend on it either, unless the recorded
- * policy caused them.
- */
+/** The reasons that never depend on the policy. `expired` and `revoked` depend on it only if it caused them. */
 const FIXED: LedgerReason[] = ['no_match', 'multiple_matches', 'wrong_project', 'unverifiable', 'not_active']
 
 /**
- * Evaluates the ledger of one pass again under another policy, with the rules that decide scans (decisions/0010).
+ * Evaluates the ledger of one pass again under another policy, with the same rules that decide scans (decisions/0010).
  * @param entries all entries of the pass, in the order of recording
  */
 export function* replayPass<Entry extends LedgerEntry>(
@@ -70,8 +67,8 @@ export function* replayPass<Entry extends LedgerEntry>(
     const isEvaluated = entry.scannedAt >= from && entry.scannedAt <= to
     const wasAccepted = entry.result === 'accepted'
     const was = entry.conflict ?? entry.reason!
-    // Also evaluate the entry under the recorded policy, to find out whether this policy caused the rejection as
-    // expired, and which debits affect later entries.
+    // Evaluate the entry under the recorded policy, too. The result shows whether that policy caused `expired`, and
+    // which debits affect later entries.
     const asThen = () => evaluate(entry, entry.redemption, before.uses, 'ISSUED')
     const isOver = expiresAt !== null && expiresAt <= entry.scannedAt
     if (was === 'revoked' && !before.isVoid) isVoidForGood = true
@@ -81,16 +78,16 @@ export function* replayPass<Entry extends LedgerEntry>(
       (was === 'revoked' && isVoidForGood) ||
       (was === 'expired' && (isOver || asThen().reasonCode !== 'expired'))
     const isReentry = entry.useScanId !== null && after.has(entry.useScanId)
-    // If the recorded policy would have accepted the attempt, a zone or a balance denied it.
+    // If the recorded policy accepts the attempt, a zone or a balance denied it. A new policy cannot change that.
     const canBeDecidedElsewhere = was === 'quota_exhausted' || (entry.direction === 'in' && was !== 'valid')
     const isDecidedElsewhere = canBeDecidedElsewhere && asThen().reasonCode === 'valid'
     const replayed = evaluate(entry, policy, after.uses, after.isVoid ? 'VOID' : 'ISSUED')
     const is = isFixed || isReentry || isDecidedElsewhere || !isEvaluated ? was : ledgerReason(replayed.reasonCode)
-    // Unless the new policy changes the result, keep whether the pass was admitted: an offline device can decide
-    // differently than the server.
+    // If the new policy does not change the result, keep whether the pass was admitted. An offline device can have
+    // admitted a pass that the server rejected.
     const isAccepted = (was === 'valid') === (is === 'valid') ? wasAccepted : is === 'valid'
     if (wasAccepted && entry.useScanId === null) before.use(entry, asThen())
-    // If the pass was exhausted outside the evaluated range, keep it void.
+    // If the pass became void outside the evaluated range, keep it void: attempts outside the range keep their result.
     if (before.isVoid && !isEvaluated) isVoidForGood = true
     if (isAccepted && !isReentry) after.use(entry, replayed)
     if (isEvaluated) yield { entry, from: was, to: is }
@@ -130,14 +127,14 @@ class Side {
 }
 
 /**
- * Whether the scan time of the ledger is in the selected window. If not, the replay selected another window for the
- * validity date.
+ * Whether the recorded scan time is in the window that the replay selected. For a validity date, the replay can have
+ * selected another window than the scan.
  */
 function isPlacedAlike({ scannedAt }: LedgerEntry, attempt: ScanDecision['attempt']): boolean {
   return !attempt?.selected || contains(attempt.selected, scannedAt)
 }
 
-/** Evaluates an attempt under a policy, without status and expiry, which were checked at the time of the scan. */
+/** Evaluates an attempt under a policy. Ignores the pass's own expiry, because `replayPass` handles it. */
 function evaluate(
   { scannedAt, recordedAt, validateAsOf, scanContextKey }: LedgerEntry,
   policy: RedemptionPolicy | null,
@@ -145,7 +142,7 @@ function evaluate(
   status: PassStatus,
 ): ScanDecision {
   const validityDate = validateAsOf ?? undefined
-  // The real time of a scan with a validity date is not stored, so use the time of its recording, which is close to it.
+  // The ledger does not store the real time of a scan with a validity date. The time of its recording is close to it.
   const realTime = validityDate === undefined ? scannedAt : recordedAt
   const plan = planRedemption({ status, expiresAt: null, policy, realTime, validityDate, scanContextKey })
   const found = { plan, history: uses.historyOf(plan) }

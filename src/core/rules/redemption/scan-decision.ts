@@ -19,14 +19,14 @@ export interface ScanFacts {
   /** The validity date (YYYY-MM-DD), if the scan is evaluated as of a date instead of its time. */
   validityDate?: string | undefined
   matchCount: number
-  /** The single match, or `null` if there is none or several. */
+  /** The only pass that matches the payload, or `null` if no pass or several passes match. */
   found: FoundPass | null
 }
 
 export interface FoundPass {
   plan: RedemptionPlan
   history: RedemptionHistory
-  /** Set if the pass belongs to a project other than the scanned one; the name is `null` without a project. */
+  /** Set if the pass does not belong to the scanned project. The name is `null` if the pass has no project. */
   elsewhere?: { projectName: string | null } | undefined
   /** Whether the payload is a stale code of the pass. */
   isStaleCode?: boolean | undefined
@@ -44,11 +44,11 @@ export interface ScanDecision {
   /** The evaluated attempt; `null` unless exactly one pass matches. */
   attempt: PlacedAttempt | null
   /**
-   * The debit to store if the server or a device accepted the attempt. `null` if no single pass matches, and for exits
-   * and re-entries, which debit no use.
+   * The debit to store if the server or a device accepted the attempt. `null` for exits and re-entries, which debit no
+   * use, and unless exactly one pass matches.
    */
   debit: RedemptionDebit | null
-  /** The decision of the zone; `null` for a scan without a zone, or without a single match. */
+  /** The decision of the zone; `null` for a scan without a zone, and unless exactly one pass matches. */
   presence: PresenceDecision | 'full' | null
   /** Whether the attempt is a re-entry, which continues the use of the last entry. */
   isReentry: boolean
@@ -118,8 +118,8 @@ export function decidingUse(decision: ScanDecision, { found }: ScanFacts): Date 
 }
 
 /**
- * Returns the time of the first use that counted toward the rejection: in the scan context, of the pass, in the period,
- * or in the windows. Returns `null` for a rejection that no count of uses caused.
+ * Returns the time of the first use that counted toward the rejection. The use can be the first in the scan context, of
+ * the pass, in the period, or in the windows. Returns `null` for other rejections.
  */
 export function firstUseAt(code: ScanReasonCode, attempt: PlacedAttempt, history: RedemptionHistory): Date | null {
   const { policy, windows, period, areWindowsContexts } = attempt

@@ -21,12 +21,12 @@ export interface DoorLanguage {
   zone?: string | undefined
 }
 
-// English is imported separately, so that the engine of a door is bundled without the other languages.
+// Import English separately. Otherwise, the bundle of a door's engine would contain all languages.
 export const doorEnglish: DoorLanguage = { locale: 'en', words: english }
 
 /**
  * Returns the language of a door.
- * @param locale the language with its region; ignored if `Intl` does not know it, such as `de-a`
+ * @param locale the language with its region; ignored if `Intl` does not support it (for example, `de-a`)
  */
 export function doorLanguage(tag: SpokenLanguage, locale: string = tag, zone?: string): DoorLanguage {
   return { locale: knownLocale(locale) ?? tag, words: scansTexts[tag], zone }
@@ -68,7 +68,7 @@ export function decisionMessage(
   return presenceMessage(decision, facts, found.presence) ?? redemptionMessage(reasonCode, facts)
 }
 
-/** Returns the message if the zone decided the scan. */
+/** Returns the message for a decision of the zone; `undefined` if the zone did not decide the scan. */
 function presenceMessage(
   { presence, result, reasonCode, isReentry }: ScanDecision,
   { attempt, language }: MessageFacts,
@@ -245,7 +245,7 @@ function countedUse({ attempt: { policy, windows, period }, history, language }:
   return debited ? withUse(words.useNow, usesOf(debited.key), debited.maxUses!) : ''
 }
 
-/** Formats a time with the name of its zone: the zone of the language, or by default the zone of the policy. */
+/** Formats a time, followed by the name of its zone. The zone is `language.zone`, by default the zone of the policy. */
 function describeMoment(at: Date, policy: RedemptionPolicy | null, language: DoorLanguage): string {
   const { locale, words } = language
   const zone = language.zone ?? zoneOf(policy)
@@ -259,7 +259,7 @@ function describeMoment(at: Date, policy: RedemptionPolicy | null, language: Doo
   return `${time} ${zoneName}`
 }
 
-/** Formats a number. English numbers have no separators, for compatibility. */
+/** Formats a number. English numbers have no thousands separators, for compatibility with earlier versions. */
 function number(value: number, { locale, words }: DoorLanguage): string {
   return words === doorEnglish.words ? String(value) : numberFormat(locale).format(value)
 }

@@ -20,7 +20,7 @@ export function ledgerReason(code: ScanReasonCode): LedgerReason {
   return ledgerReasons[code]
 }
 
-/** Returns the ledger's result. Every result other than accepted and reversal is denied. */
+/** Returns the result to store in the ledger. All results except accepted and reversal are stored as denied. */
 export function ledgerResult(result: ScanResult): LedgerResult {
   return result === 'accepted' || result === 'reversal' ? result : 'denied'
 }
@@ -31,7 +31,7 @@ export function resultOf({ result, reason }: { result: LedgerResult; reason: Led
   return (reason && rejections[reason]) ?? 'denied'
 }
 
-/** Returns the reason code that the operator saw. If the server and a device disagreed, it is the device's reason. */
+/** Returns the reason code that the operator saw. If the server and a device disagreed, this is the device's reason. */
 export function reasonCodeOf({
   reasonCode,
   reason,
@@ -42,14 +42,12 @@ export function reasonCodeOf({
   return reasonCode ?? (reason && reasonCodes[reason])
 }
 
-/**
- * The reason code of each ledger reason. If several codes share a reason, uses the last one, which is the general one.
- */
+/** The reason code of each ledger reason. If several codes share a reason, this is the last and most general one. */
 export const reasonCodes = Object.fromEntries(
   Object.entries(ledgerReasons).map(([code, reason]) => [reason, code]),
 ) as Record<LedgerReason, ScanReasonCode>
 
-/** The scan result of each rejection by its ledger reason. For any other reason, the result is `denied`. */
+/** The scan result of a rejection, by its ledger reason. For any other reason, the result is `denied`. */
 export const rejections: Partial<Record<LedgerReason, ScanResult>> = {
   already_used: 'duplicate',
   no_match: 'unknown',

@@ -34,7 +34,7 @@ const found = new Set<string>()
 /** Whether a name is an IANA time zone, UTC, or GMT. Case does not matter. */
 export function isTimeZone(name: string): boolean {
   if (found.has(oneSpelling(name))) return true
-  // Reject offsets such as +01:00, which Intl accepts, but which are not IANA identifiers.
+  // Reject offsets such as +01:00. `Intl` accepts them, but they are not IANA identifiers.
   if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name)) return false
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
@@ -46,8 +46,8 @@ export function isTimeZone(name: string): boolean {
 }
 
 /**
- * Returns the canonical spelling of a zone for luxon. Luxon keeps about 35 KiB for each spelling of a zone, and there
- * are millions of spellings (decisions/0003).
+ * Returns the canonical spelling of a zone for luxon. Luxon caches about 35 KiB for each spelling of a zone, and upper
+ * and lower case make millions of spellings (decisions/0003).
  */
 export function oneSpelling(zone: string): string {
   return zone.toLowerCase()

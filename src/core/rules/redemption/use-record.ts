@@ -6,7 +6,7 @@ export interface RecordedUse {
   scanContextKey: string | null
   /** Whether the use has a validity date, so that its time of day does not count. */
   isDated: boolean
-  /** The debited window, if several windows contained the time. */
+  /** The key of the debited window, if several windows contained the time of the use. */
   debitedWindow: string | null
 }
 
@@ -20,7 +20,7 @@ export interface AcceptedScan {
 
 /**
  * Returns the history of a pass from a list of its accepted scans, for a device without other data. The list does not
- * contain the debited windows, so a scan counts in every window that contains it.
+ * contain the debited windows, so a scan counts in every window that contains its time.
  */
 export function historyOf(plan: RedemptionPlan, scans: readonly AcceptedScan[]): RedemptionHistory {
   const uses = createUseRecord()
@@ -32,7 +32,7 @@ export function historyOf(plan: RedemptionPlan, scans: readonly AcceptedScan[]):
 
 export type UseRecord = ReturnType<typeof createUseRecord>
 
-/** Creates a record of the uses of one pass. It finds the uses of a range by bisection, without reading each use. */
+/** Creates a record of the uses of one pass. The record counts the uses in a range by binary search. */
 export function createUseRecord() {
   const all: number[] = []
   const undated: number[] = []
@@ -60,7 +60,7 @@ export function createUseRecord() {
         if (key !== range.key && other && overlaps(other, range)) count -= countWithin(debited, range)
       }
     }
-    // This time ignores debits, because only the messages of a door need it, and a door does not know the debits.
+    // `firstAt` ignores debited windows, because only messages at doors show it, and doors do not know those windows.
     const firstAt = count > 0 ? toDate(times[placeAfter(times, range.from - 1)]) : null
     return { count, firstAt }
   }

@@ -6,7 +6,7 @@ import { languagesOf, textIn, UNSAID_LANGUAGE, type WrittenText } from '../templ
 
 /**
  * Checks the languages of a message (decisions/0013).
- * @param declared the languages of each version whose passes can receive it; a version without languages requires none
+ * @param declared the languages of each version whose passes can receive the message, if the version has languages
  */
 export function* checkMessageLanguages(
   { body, options }: Pick<MessageCreate, 'body' | 'options'>,
@@ -48,7 +48,7 @@ export function isByLanguage({ body, options }: Pick<MessageCreate, 'body' | 'op
   return typeof body === 'object' || typeof options.google?.header === 'object'
 }
 
-/** Returns a message's texts for the holders of a pass: one per language of the definition, or a single text. */
+/** Returns the texts of a message for the holders of a pass: one per language of the definition, or a single text. */
 export function textsOf(
   text: WrittenText,
   { languages }: Pick<WrittenDefinition, 'languages'>,

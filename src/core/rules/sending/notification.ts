@@ -3,14 +3,14 @@ import { fieldGroups } from '../../contract/schemas/definition.ts'
 import type { Card } from '../display/card.ts'
 
 export interface NotificationProgress {
-  /** `null` if the notification is sent immediately. */
+  /** The scheduled time; `null` if the notification is sent immediately. */
   sendAt: Date | null
-  /** The time at which delivery started; `null` before that. */
+  /** The time at which delivery started; `null` if it has not started. */
   startedAt: Date | null
   states: readonly DeliveryState[]
 }
 
-/** Returns the overall status at a time. From `sendAt` on, a notification is no longer SCHEDULED. */
+/** Returns the overall status of a notification at a time. From `sendAt` on, a notification is no longer SCHEDULED. */
 export function notificationStatus({ sendAt, startedAt, states }: NotificationProgress, at: Date): NotificationStatus {
   if (startedAt === null && sendAt !== null && sendAt > at) return 'SCHEDULED'
   return deliveryStatus(states)
@@ -23,7 +23,7 @@ export function deliveryStatus(states: readonly DeliveryState[]): Exclude<Notifi
   return others.every((state) => state === first) ? first : 'PARTIAL'
 }
 
-/** The maximum number of notifications of a pass that the capped platform shows within 24 hours. */
+/** The maximum number of notifications of a pass within 24 hours, on the platform that caps them. */
 const MAX_A_DAY = 3
 const DAY_MS = 86_400_000
 
@@ -44,8 +44,7 @@ export function exceedsCap(others: readonly Date[], at: Date): boolean {
 /** Returns the delay, in whole seconds, after which a send is within the cap; 0 if it already is. */
 export function capDelaySeconds(others: readonly Date[], at: Date): number {
   if (!exceedsCap(others, at)) return 0
-  // Try only the times at which an earlier send leaves the window, because no other time can be the first within the
-  // cap.
+  // Try only the times at which an earlier send leaves the 24-hour window: the first possible time is one of them.
   const delays = others
     .map((other) => Math.ceil((other.getTime() + DAY_MS - at.getTime()) / 1000))
     .filter((seconds) => seconds > 0)
@@ -71,7 +70,7 @@ export function announcementOf(before: Pick<Card, 'fields'>, after: Pick<Card, '
   return lines.length > 0 ? [...lines.join('\n')].slice(0, MAX_LENGTH).join('') : undefined
 }
 
-/** The start of an invisible number: zero-width characters that make texts different for a phone. */
+/** The first character of the invisible suffix of a message. The suffix is a number in zero-width characters. */
 const NUMBER_MARK = '\u2060'
 const DIGITS = ['\u200b', '\u200c'] as const
 

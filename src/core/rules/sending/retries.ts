@@ -24,7 +24,7 @@ export const RETRY_SECONDS = [
   24 * HOUR,
 ] as const
 
-/** The maximum share by which a delay is extended at random, so that retries after an outage are spread over time. */
+/** The maximum random extension of a delay, as a share of the delay. It spreads retries after an outage over time. */
 const JITTER = 0.1
 
 /** The time without any success, in seconds, after which an endpoint is disabled. */
@@ -32,9 +32,9 @@ const MAX_FAILING_SECONDS = 5 * 24 * HOUR
 
 export interface DeliveryProgress {
   status: DeliveryStatus
-  /** The time of the next attempt, or `null` if there is none. */
+  /** The time of the next attempt, or `null` if no attempt is left. */
   dueAt: Date | null
-  /** The number of attempts of the retry table, without redeliveries. */
+  /** The number of attempts that followed the retry table. Redeliveries do not count. */
   scheduledAttempts: number
   /** Whether the next attempt was requested manually. */
   isRedelivery: boolean
@@ -149,9 +149,9 @@ export function jobBackoffSeconds(attempts: number): number {
 export const MAX_JOB_ATTEMPTS = 20
 
 /**
- * The number of expired leases after which a job is quarantined, because the job stops workers. After its first expired
- * lease, a job moves to the quarantine queue, which runs one job at a time. A lease also expires if its process is
- * killed for another reason, but this rarely happens to the same job twice.
+ * The number of expired leases after which a job is quarantined, because the job probably crashes its workers. After
+ * its first expired lease, a job moves to the quarantine queue, which runs one job at a time. A lease also expires if
+ * its worker is killed for another reason, but this rarely happens to the same job twice.
  */
 export const MAX_JOB_LAPSES = 3
 

@@ -8,7 +8,7 @@ import { exampleScope } from './resolve.ts'
 
 const PATH = ['design', 'barcode', 'message']
 
-/** Checks at publish, with examples and defaults, that the message can be drawn. */
+/** Checks that the barcode can be drawn with the examples and defaults of variables. Runs at publish. */
 export function* checkBarcode(definition: Definition): Generator<Issue> {
   const { barcode } = definition.design
   if (!barcode) return
@@ -61,7 +61,7 @@ interface ExampleText {
   isComplete: boolean
 }
 
-/** Returns a text of a definition with examples and defaults. */
+/** Fills a text of a definition with the examples and defaults of variables. */
 export function exampleText(definition: Definition, template: string): ExampleText {
   const scope = new Map([...systemExamples, ...exampleScope(definition)])
   return { text: fill(template, scope), isComplete: placeholdersIn(template).every((name) => scope.has(name)) }
@@ -71,7 +71,7 @@ export function exampleMessage(definition: Definition): ExampleText {
   return exampleText(definition, definition.design.barcode?.message ?? DEFAULT_MESSAGE)
 }
 
-/** Returns a valid sample for the variable that is the whole message of a barcode. */
+/** Returns a valid sample, by variable name, if the whole message of the barcode is a single variable. */
 export function barcodeSamples({ design: { barcode } }: Pick<Definition, 'design'>): Map<string, string> {
   const sample = barcode ? barcodeFormats[barcode.format].sample : undefined
   const name = barcode?.message === undefined ? undefined : lonePlaceholder(barcode.message)

@@ -12,8 +12,8 @@ export interface ClassClaim {
 }
 
 /**
- * Returns the class of a pass, or `undefined` if all passes of the version share one. A class belongs to one issuer and
- * never contains passes of another issuer.
+ * Returns the class of a pass, or `undefined` if all passes of the version share one. Passes of different issuers never
+ * share a class.
  * @param issuer `null` for the default issuer of the server
  */
 export function claimClass(
@@ -32,7 +32,7 @@ export function claimClass(
   return { keyDigest: digest.slice(0, DIGEST_LENGTH), values: Object.fromEntries(values) }
 }
 
-/** Whether passes of a version need different classes: by `google.classKey`, or by a placeholder in a shared fact. */
+/** Whether passes of a version need different classes, because of `google.classKey` or placeholders in class facts. */
 export function hasClassKeys(definition: Definition, passType: PassType): boolean {
   if (definition.google?.classKey !== undefined) return true
   return factVariables(definition, passType).some((name) => !isShared(name))
@@ -48,14 +48,14 @@ function factVariables(definition: Definition, passType: PassType): string[] {
   return trip && passType === 'boardingPass' ? flightVariables(definition) : []
 }
 
-/** The length in hex digits. 128 bits make collisions infeasible. */
+/** The length of a key digest in hex digits. Its 128 bits make collisions infeasible. */
 const DIGEST_LENGTH = 32
 
 export function differingNames(some: ClassClaim['values'], others: ClassClaim['values']): string[] {
   return Object.keys(others).filter((name) => some[name] !== others[name])
 }
 
-/** Cached by definition, since overrides can hold thousands of values and each pass needs the result. */
+/** The variables of a class, cached because each pass needs them and overrides can hold thousands of values. */
 const knownVariables = new WeakMap<Definition, { passType: PassType; names: string[] }>()
 
 function classVariables(definition: Definition, passType: PassType): string[] {
@@ -66,7 +66,7 @@ function classVariables(definition: Definition, passType: PassType): string[] {
   return names
 }
 
-/** Returns the placeholders of a class: in its key, `google.class`, event, and flight. */
+/** Returns the placeholders in the class key and in the content of a class: `google.class`, event, and flight. */
 function findClassVariables(definition: Definition, passType: PassType): string[] {
   const { google } = definition
   const names = [
@@ -87,8 +87,8 @@ function isShared(name: string): boolean {
 }
 
 /**
- * Checks the texts of a class, which all of its holders see. A text can contain a value of a single holder only if the
- * class key contains this value.
+ * Checks the texts of a class, because all holders of its passes see them. A text can contain the value of a single
+ * pass only if the class key also contains it.
  */
 export function* checkClassTexts({ google, event }: Definition): Generator<Issue> {
   const { classKey } = google ?? {}

@@ -12,20 +12,20 @@ export type WrittenText = string | Translations
 
 type Path = (string | number)[]
 
-/** For each definition in one language, this language and the written definition from which it was made. */
+/** The language and the written definition of each definition that `inLanguage` made. */
 const origins = new WeakMap<object, { written: WrittenDefinition; language: string }>()
 
-/** The definitions made from a written one, by language. */
+/** The definitions that `inLanguage` made, by written definition and language. */
 const known = new WeakMap<WrittenDefinition, Map<string, Definition>>()
 
-/** Returns all languages of a definition, its default first. Returns an empty list if it names none. */
+/** Returns all languages of a definition, the default first, or an empty list if the definition names no languages. */
 export function languagesOf({ languages }: Pick<WrittenDefinition, 'languages'>): string[] {
   return languages ? [...new Set([languages.default, ...languages.others])] : []
 }
 
 /**
- * Returns a definition in a language (default: the definition's default). Texts without that language use the default
- * one. A definition without translations is returned as it is. The result is cached by object and language.
+ * Returns a definition with all texts in one language, by default the definition's default language. Texts without this
+ * language use the default language. A definition without languages or translations is returned unchanged. Cached.
  */
 export function inLanguage(definition: Definition | WrittenDefinition, language?: string): Definition {
   const written = writtenOf(definition)
@@ -44,7 +44,7 @@ export function writtenOf(definition: Definition | WrittenDefinition): WrittenDe
   return origins.get(definition)?.written ?? (definition as WrittenDefinition)
 }
 
-/** Returns the language of a definition, or `undefined` if it names none. */
+/** Returns the language in which `inLanguage` made a definition, or `undefined` for any other definition. */
 export function languageOf(definition: Definition): string | undefined {
   return origins.get(definition)?.language
 }
@@ -57,7 +57,7 @@ export function otherLanguages(definition: Definition): Definition[] {
     .map((other) => inLanguage(written, other))
 }
 
-/** Returns a text in a language, else in the default, else in English, else the first one. */
+/** Returns a text in a language, else in the default language, else in English, else the first translation. */
 export function textIn(text: WrittenText, language: string, languages?: Pick<Languages, 'default'>): string {
   if (typeof text === 'string') return text
   // Fall back to any language, because a draft or the text of a broadcast can lack the default language.
@@ -84,7 +84,7 @@ function* listTranslated(written: WrittenDefinition): Generator<Translated> {
 
 type Places = 'text' | { [key: string]: Places }
 
-/** The places of translatable texts, in the order in which they are listed. A star is any item or key. */
+/** The paths of the translatable texts, in the order of `listTexts`. A star matches any item or key. */
 const places: Places = {
   design: {
     fields: { '*': { '*': { label: 'text', value: 'text', changeMessage: 'text' } } },
@@ -142,7 +142,7 @@ export function translatedPart(written: WrittenDefinition, language: string): De
   )
 }
 
-/** Checks the languages of a definition. A missing translation is only a warning. */
+/** Checks the languages of a definition. A missing translation is no issue, only a warning. */
 export function* checkLanguages(written: WrittenDefinition): Generator<Issue> {
   const others = written.languages?.others ?? []
   for (const [index, language] of others.entries()) {
@@ -160,7 +160,7 @@ interface Translated {
   path: Path
 }
 
-/** Checks that translations are in the languages of a definition, and that none lacks the default language. */
+/** Checks that translations use only languages of the definition and include its default language. */
 export function* checkTranslations(
   translated: Iterable<Translated>,
   languages: WrittenDefinition['languages'],
@@ -185,8 +185,8 @@ export function* checkTranslations(
 }
 
 /**
- * Checks that equal texts have equal translations, such as "Gate" of an airport and of a stadium. An iPhone looks up a
- * translation by the text in the default language, so one text cannot have two translations.
+ * Checks that equal texts have equal translations. An iPhone looks up a translation by the text in the default
+ * language, so a text such as "Gate" cannot have two translations on one pass.
  */
 function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
   if (!written.languages) return
@@ -213,7 +213,7 @@ function* checkKeysOfTexts(written: WrittenDefinition): Generator<Issue> {
   }
 }
 
-/** Whether iPhones never show the text: a notice at the door, an address, and the label of a balance. */
+/** Whether iPhones never show a text: the notice at the door, an address, or the label of a balance. */
 function isNeverOnIphones(path: Path): boolean {
   return path[0] === 'door' || path[0] === 'balances' || path.at(-1) === 'address'
 }

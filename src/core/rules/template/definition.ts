@@ -45,7 +45,7 @@ export function checkDefinition(definition: Definition | WrittenDefinition): Iss
 }
 
 function* findIssues(written: WrittenDefinition): Generator<Issue> {
-  // Limit the work of every other check first.
+  // Check the amount of work first. Otherwise, the other checks could take very long.
   const excess = checkRenderWork(written)
   yield* excess
   if (excess.length > 0) return
@@ -64,7 +64,7 @@ function* findIssues(written: WrittenDefinition): Generator<Issue> {
     for (const issue of [...findTextIssues(definition), ...checkClassTexts(definition)]) {
       const isText = typeof textAt(written, issue.path) === 'object' && issue.path[1] !== 'images'
       const path = isText ? [...issue.path, language] : imagePlace(written, issue.path, language)
-      // Skip an issue that was reported for the first language, because it is the same in every language.
+      // Skip an issue that is not in a translation, or that another translation has, too: it was already reported.
       if (!path || found.has(JSON.stringify(issue))) continue
       found.add(JSON.stringify(issue))
       yield { ...issue, path }
@@ -72,7 +72,10 @@ function* findIssues(written: WrittenDefinition): Generator<Issue> {
   }
 }
 
-/** Maps a path within the image of one language to the written definition. `undefined` without that language. */
+/**
+ * Maps the path of an issue in an image to the written definition, in which the image has a value per language. Returns
+ * `undefined` if the image has no value for the language.
+ */
 function imagePlace(
   { design }: WrittenDefinition,
   path: Issue['path'],
@@ -148,7 +151,7 @@ const SAMPLES: Record<VariableFormat, string> = {
   image: '',
 }
 
-/** Returns sample values for a definition: its examples, else its defaults, else text of the right format. */
+/** Returns sample values for a definition: its examples, else its defaults, else text in the format of the variable. */
 export function sampleScope(definition: Definition): Scope {
   const { variables } = definition
   const typed = samplesOfUses(definition)
@@ -186,7 +189,7 @@ export function longScope(definition: Definition): Scope {
 /** The longest sample value. The front of a pass has no space for longer text. */
 const LONG_TEXT = 'The longest value '.repeat(12)
 
-/** Whether a text contains a text variable with neither example nor default. Checks of a sample then prove nothing. */
+/** Whether a text contains a text variable with neither example nor default. A check of its sample proves nothing. */
 export function standsForAnything(definition: Definition, path: Issue['path']): boolean {
   const text = textAt(definition, path)
   if (typeof text !== 'string') return false
@@ -230,7 +233,7 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
         yield { path, message: `{{${circular}}} is not allowed in the expiry itself` }
       }
     }
-    // Report braces outside placeholders: they are probably a typo, which would show on the pass.
+    // Report braces outside placeholders: they are probably a typo, and the pass would show them.
     if (/\{\{|\}\}/.test(literalPart(text)))
       yield { path, message: 'Contains {{ or }} that is not part of a placeholder: write {{name}}' }
   }
@@ -238,7 +241,7 @@ function* checkPlaceholders(definition: Definition): Generator<Issue> {
 
 /**
  * Rejects placeholders of balances in parts of a pass that must not change with the balance: its code, expiry, policy,
- * and group, and the parts that it shares with other passes.
+ * and group, and the parts that several passes share.
  */
 function* checkBalancePlaces({ balances = {}, ...definition }: Definition): Generator<Issue> {
   const { design, expiresAt, redemption, group, event, trip, nfc, google } = definition
@@ -266,7 +269,7 @@ function* checkBalancePlaces({ balances = {}, ...definition }: Definition): Gene
 
 const KNOWN_PLACEHOLDERS = `declare the variable, or use one of ${systemVariables.join(', ')}`
 
-/** Checks that each placeholder in the policies has a rule that the variables schema can express. */
+/** Checks that the variables schema can express a rule for each placeholder in the expiry and the policy. */
 function* checkPolicyTexts(definition: Definition): Generator<Issue> {
   const declared = new Set(definition.variables.map(({ name }) => name))
   for (const { path, text, uses } of policyTexts(definition)) {
@@ -291,7 +294,7 @@ function describeTexts(path: Issue['path']): string {
         '{{date}}T{{time}}Z'
 }
 
-/** Checks the parts of expiry and policy that contain no placeholder, since they must be valid for every pass. */
+/** Checks the parts of expiry and policy that contain no placeholder, because they are the same in every pass. */
 function checkPolicies({ expiresAt, timeZone, redemption }: Definition): Issue[] {
   const expiry = expiresAt?.includes('{{') ? undefined : resolveExpiry({ expiresAt, timeZone }, new Map())
   const policy = resolveRedemption({ redemption: withoutPlaceholders(redemption) }, new Map())

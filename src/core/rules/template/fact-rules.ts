@@ -75,7 +75,7 @@ function placesOf({ event, trip }: Facts) {
   ]
 }
 
-/** Returns the value of a filled fact. Returns `undefined` if it is empty or not of its kind. */
+/** Returns the value of a fact from its filled text. Returns `undefined` if the text is empty or of a wrong kind. */
 export function readFact(key: string, text: string): string | number | undefined {
   if (text === '') return undefined
   const kind = factKind(key)

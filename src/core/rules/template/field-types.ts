@@ -10,7 +10,7 @@ import { currencies, isNumberKind, isOfKind, valueKinds } from '../display/forma
 import { lonePlaceholder, placeholdersIn } from './placeholder.ts'
 import { typedTexts } from './variable-uses.ts'
 
-/** Reports typed values that no pass could show, and placeholders for which the schema cannot express a rule. */
+/** Reports typed values that no pass could show, and placeholders for which the variables schema has no rule. */
 export function* checkFieldTypes(definition: Definition): Generator<Issue> {
   const { design, google } = definition
   for (const group of fieldGroups) {

@@ -23,7 +23,7 @@ export function isByLanguage(image: DesignImage | undefined): image is ByLanguag
   return typeof image === 'object' && !('by' in image)
 }
 
-/** Returns the images of a definition in a language. An image without that language uses the default language. */
+/** Returns the images of a definition in a language. An image without this language uses the default language. */
 export function imagesIn(
   { design, languages }: Pick<WrittenDefinition, 'design' | 'languages'>,
   language: string,
@@ -35,7 +35,7 @@ export function imagesIn(
   return Object.fromEntries(images.filter(([, image]) => image !== undefined))
 }
 
-/** Returns the value of a choice for a pass, or `undefined` if no key matches and there is no `else`. */
+/** Returns the value of a choice for a pass, or `undefined` if no key matches and the choice has no `else`. */
 export function choose<Value>({ by, map, else: otherwise }: Choice<Value>, scope: Scope): Value | undefined {
   const key = fill(by, scope).trim()
   return Object.hasOwn(map, key) ? map[key] : otherwise
@@ -75,7 +75,7 @@ export function imagesOfPass(definition: Pick<Definition, 'variables'>, variable
   })
 }
 
-/** Returns the ID of an image source. The image of a variable is its example, or else its default, if it has one. */
+/** Returns the image ID of a source. For a variable, this is its example, else its default, else `undefined`. */
 export function sampleImage(source: string, { variables }: Pick<WrittenDefinition, 'variables'>): string | undefined {
   const name = lonePlaceholder(source)
   if (name === undefined) return source
@@ -83,7 +83,7 @@ export function sampleImage(source: string, { variables }: Pick<WrittenDefinitio
   return variable?.example ?? variable?.default
 }
 
-/** Returns the ID of each image that a role can have in a definition in one language, with samples for variables. */
+/** Returns the IDs of all images that a role can have in one language. A variable has the ID from `sampleImage`. */
 export function sampleImages(definition: Definition, role: ImageRole): string[] {
   const sources = [...sourcesOf(definition.design.images[role])]
   return sources.flatMap(({ text }) => sampleImage(text, definition) ?? [])
@@ -116,7 +116,7 @@ export function* namedImages(definition: Definition | WrittenDefinition): Genera
 /** The maximum number of images in a design, in all states and languages together. */
 const MAX_IMAGES = 2_000
 
-/** Checks the images of a definition. The server checks that the images exist. */
+/** Checks the image count and image placeholders of a definition. The server checks that the images exist. */
 export function* checkImages(definition: Pick<WrittenDefinition, 'design' | 'variables'>): Generator<Issue> {
   const known = new Set(imageVariables(definition))
   let count = 0
@@ -138,7 +138,7 @@ export function* checkImages(definition: Pick<WrittenDefinition, 'design' | 'var
   }
 }
 
-/** Yields the image sources, without the `by` texts of choices. */
+/** Yields the image sources of a role. The `by` texts of choices are not sources. */
 function* sourcesOf(image: DesignImage | undefined): Generator<{ text: string; path: (string | number)[] }> {
   if (isByLanguage(image)) {
     for (const [language, choice] of Object.entries(image))

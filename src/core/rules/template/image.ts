@@ -1,10 +1,10 @@
-/** The image types that can be uploaded. The bytes decide, not the type that the client sent. */
+/** The image types that can be uploaded. The bytes of the file determine its type, not the client. */
 export type ImageType = 'image/png' | 'image/jpeg'
 
 /** The maximum number of pixels, more than any wallet shows. */
 export const MAX_PIXELS = 16_000_000
 /**
- * The maximum width and height, because an image that is millions of pixels high or wide costs far more than a square
+ * The maximum width and height in pixels. An image that is millions of pixels wide takes far more work than a square
  * image with the same number of pixels.
  */
 const MAX_SIDE = 16_384
@@ -32,8 +32,8 @@ function imageTypeOf(bytes: Uint8Array): ImageType | undefined {
 }
 
 /**
- * Parses the parts of a PNG or JPEG file without decoding them, in one pass over its bytes, because even a small file
- * can be costly to decode. A file that passes can still fail to decode.
+ * Reads the structure of a PNG or JPEG file in one pass. Does not decode pixels, because even a small file can be
+ * costly to decode. A file without a fault can still fail to decode.
  */
 export function inspectImage(bytes: Uint8Array): ImageFacts | Unfit {
   const contentType = imageTypeOf(bytes)
@@ -54,13 +54,13 @@ interface Unfit {
   fault: string
 }
 
-/** The maximum number of chunks. Programs write chunks of at least 4 KB, so this is enough for the largest file. */
+/** The maximum number of chunks of a PNG. Programs write chunks of at least 4 KB, so the largest file has fewer. */
 const MAX_CHUNKS = 5_000
-/** The limit for profiles, EXIF, and text, which can decompress to a thousand times their size. */
+/** The maximum size of profiles, EXIF, and text in a PNG. They can decompress to a thousand times their size. */
 const MAX_PNG_METADATA_BYTES = 1024 * 1024
 
 const SIGNATURE_BYTES = 8
-/** The size of a chunk's length, type, and checksum. */
+/** The size of a chunk without its data: length, type, and checksum. */
 const CHUNK_BYTES = 12
 
 const BROKEN_PNG: Unfit = { fault: 'is a broken PNG' }
@@ -101,18 +101,18 @@ function isAncillary(firstLetter: number): boolean {
 }
 
 /**
- * The maximum number of scans. Each scan of a progressive image is a pass over all its pixels, and can be as small as
- * 12 bytes. Programs write at most 18 scans (four colors, each in steps), and usually 10.
+ * The maximum number of scans. Even a scan of 12 bytes makes a decoder process all pixels of a progressive image.
+ * Programs usually write 10 scans, and at most 18.
  */
 const MAX_SCANS = 32
-/** The limit for profiles, EXIF, and text, which decoders copy and parse. */
+/** The maximum size of profiles, EXIF, and text in a JPEG, because decoders copy and parse them. */
 const MAX_JPEG_METADATA_BYTES = 2 * 1024 * 1024
 const MAX_SEGMENTS = 1_000
 
 /** Markers of ITU-T T.81, table B.1. */
 const marker = { startOfScan: 0xda, endOfImage: 0xd9, comment: 0xfe, temporary: 0x01 }
 
-/** The frames that every phone shows: baseline, extended sequential with Huffman coding, and progressive. */
+/** The frame types that every phone shows: baseline, extended sequential with Huffman coding, and progressive. */
 const FRAMES = new Set([0xc0, 0xc1, 0xc2])
 
 const LOSSLESS = 'is a lossless JPEG, which phones do not show'
@@ -180,7 +180,7 @@ function tooMuchMetadata(): Unfit {
   }
 }
 
-/** Returns the offset of the next marker. Within the data of a scan, 0xff is followed by 0 or by a restart marker. */
+/** Returns the offset of the marker after the data of a scan. In the data, 0xff only precedes 0 or a restart code. */
 function endOfScan(bytes: Uint8Array, start: number): number {
   for (let at = start; at < bytes.length; at += 1) {
     if (bytes[at] !== 0xff) continue

@@ -13,13 +13,13 @@ const unsafeSchemes = ['javascript', 'data', 'file', 'vbscript', 'blob', 'about'
 const WANTED = `start with ${schemes.map((scheme) => `${scheme}:`).join(', ')}`
 const WANTED_OF_APP = `not start with ${unsafeSchemes.map((scheme) => `${scheme}:`).join(', ')}`
 
-/** Whether a link has a safe scheme, or none, such as `www.example.com`. */
+/** Whether a link has a safe scheme, or no scheme (such as `www.example.com`). */
 export function isSafeLink(url: string): boolean {
   const scheme = schemeOf(url)
   return scheme === undefined || schemes.includes(scheme)
 }
 
-/** Whether a link has a safe scheme. Wallets and browsers do not complete a link without a scheme. */
+/** Whether a link has a safe scheme. A link needs a scheme here, because wallets and browsers do not complete it. */
 export function isAbsoluteLink(url: string): boolean {
   return URL.canParse(url) && isSafeLink(url)
 }
@@ -29,11 +29,11 @@ function isSafeAppLink(url: string): boolean {
 }
 
 function schemeOf(url: string): string | undefined {
-  // Remove spaces and control characters, because browsers ignore them in a scheme.
+  // Remove spaces and control characters. Browsers ignore them, so they could hide an unsafe scheme.
   return /^([a-z][a-z\d+.-]*):/i.exec(url.replaceAll(/[\0- \x7f-\xa0]/g, ''))?.[1]?.toLowerCase()
 }
 
-/** Yields links that are unsafe regardless of the pass: by their text, and by examples and defaults of variables. */
+/** Reports links that are already unsafe at publish, if variables have their examples and defaults. */
 export function* checkLinks(definition: Definition): Generator<Issue> {
   const known = exampleScope(definition)
   for (const { text, path, isSafe, wanted } of linksOf(definition)) {
@@ -41,7 +41,7 @@ export function* checkLinks(definition: Definition): Generator<Issue> {
   }
 }
 
-/** Compiles the check of values that decide the scheme of a link. Returns `undefined` if there are none. */
+/** Compiles the check of the links of a pass. Returns `undefined` if no value in a request affects a link. */
 export function compileLinks(definition: Definition): ((scope: Scope) => Issue[]) | undefined {
   const links = [...linksOf(definition)].flatMap((link) => {
     const name = placeholdersIn(link.text).find((one) => pathOfValue(one).length > 0)
@@ -78,7 +78,7 @@ function* linksOf(definition: Definition): Generator<Link> {
   }
 }
 
-/** Whether every link of an HTML text is safe. A scheme must not be hidden behind a character reference. */
+/** Whether every link of an HTML text is safe. A link is unsafe if its scheme can contain a character reference. */
 function hasSafeLinks(html: string): boolean {
   const urls = [...html.matchAll(/href\s*=\s*(?:"([^"]*)|'([^']*)|([^\s>]*))/gi)].map((match) =>
     match.slice(1).join(''),

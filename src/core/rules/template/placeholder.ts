@@ -1,4 +1,4 @@
-/** Placeholders are {{name}}: a variable of the version or a system variable, without logic or loops. */
+/** A placeholder is {{name}}: the name of a template variable or system variable. Templates have no logic or loops. */
 
 const PLACEHOLDER = /\{\{\s*([A-Za-z][A-Za-z0-9_.]{0,127})\s*\}\}/g
 const LONE_PLACEHOLDER = /^\{\{\s*([A-Za-z][A-Za-z0-9_.]{0,127})\s*\}\}$/
@@ -19,12 +19,12 @@ export type SystemVariable = (typeof systemVariables)[number]
 /** A scope value under this name replaces the barcode message of the template. Templates cannot use the name. */
 export const SCAN_PAYLOAD = 'pass.scanPayload'
 
-/** System variables that are unique for each pass. */
+/** The system variables whose values are unique for each pass. */
 export const placeholdersOfOnePass: ReadonlySet<string> = new Set(['pass.id', 'pass.externalPassId', 'pass.scanCode'])
 
 /**
- * Values by placeholder name. A name without a value renders as an empty text. The texts that a scope filled are cached
- * until the scope is released, so create one scope for each pass, and do not change it after its first use.
+ * Values by placeholder name. A name without a value renders as an empty text. Filled texts are cached by scope.
+ * Therefore, create one scope for each pass, and do not change a scope after its first use.
  */
 export type Scope = ReadonlyMap<string, string>
 
@@ -107,7 +107,7 @@ let compiledLength = 0
 export function compileText(text: string): CompiledText {
   const known = compiledTexts.get(text)
   if (known) return known
-  // Because the pattern has a group, every second part is the content of the group.
+  // The pattern has a group, so `split` returns literals and names in turn.
   const parts = text.split(PLACEHOLDER)
   const compiled = {
     names: parts.filter((_, index) => index % 2 === 1),
@@ -142,7 +142,7 @@ interface StringInValue {
 }
 
 /**
- * Collects the strings in a value. Changes one path in place and copies it only for strings, because drafts hold
+ * Collects the strings in a value. Updates one path in place and copies it only for strings, because drafts hold
  * thousands of other values.
  */
 function collectStrings(value: unknown, path: (string | number)[], found: StringInValue[]): void {

@@ -16,7 +16,10 @@ export const MAX_OVERRIDE_VALUES = 2_000
  */
 export const MAX_CURRENCY_FORMATS = 200
 
-/** Checks that a definition, even a small one, takes little work to render (decisions/0016). Run this check first. */
+/**
+ * Checks the work to render a definition, which can be large even for a small definition (decisions/0016). Run this
+ * check before other checks.
+ */
 export function checkRenderWork(written: WrittenDefinition): Issue[] {
   const issues = Object.entries(overridesOf(written)).flatMap(([key, overrides]) => {
     const values = countValues(overrides)

@@ -9,10 +9,10 @@ export const MAX_TEXT_BYTES = 8 * 1024
 /** The maximum size of everything that a definition renders, in bytes: the card, overrides, expiry, and policy. */
 export const MAX_CARD_BYTES = 256 * 1024
 
-/** The assumed size of a variable without `maxLength` at publish. */
+/** The size, in bytes, that the check at publish assumes for a variable without `maxLength`. */
 const ASSUMED_BYTES = 1024
 
-/** The maximum sizes of the system variables. The contract limits names and labels. */
+/** The maximum sizes of the system variables, in bytes. The contract limits names and labels. */
 const SYSTEM_BYTES: Record<SystemVariable, number> = {
   'pass.id': 36,
   'pass.externalPassId': 255,
@@ -41,7 +41,7 @@ interface Size {
   counts: Map<string, number>
 }
 
-/** Measures a definition once. Checking a pass then takes one addition per placeholder, and fills no text. */
+/** Measures a definition once. The returned check of a pass takes one addition per placeholder and fills no text. */
 export function compileSizes(rendered: Partial<Definition>): FindOversizes {
   // Measure all languages together, because one package contains all of them.
   const written = writtenOf(rendered as Definition)
@@ -50,7 +50,7 @@ export function compileSizes(rendered: Partial<Definition>): FindOversizes {
   return find
 }
 
-/** Cached by definition: a pass is rendered in each of its languages, and passes of a version follow each other. */
+/** The size checks by definition, cached because all passes of a version and all their languages share a check. */
 const compiled = new WeakMap<object, FindOversizes>()
 
 function compile({ variables: _, ...content }: Partial<WrittenDefinition>): FindOversizes {
@@ -132,7 +132,7 @@ export function toValueIssues(oversizes: Oversize[]): Issue[] {
   }))
 }
 
-/** Returns the path in a request of the value of a placeholder, or an empty path for a value of the system. */
+/** Returns the path of a placeholder's value in a request, or an empty path if requests cannot set the value. */
 export function pathOfValue(name: string): string[] {
   if (name === 'pass.label') return ['label']
   if (name === 'pass.externalPassId') return ['externalPassId']
@@ -167,7 +167,7 @@ export function requireFits(rendered: Partial<Definition>, scope: Scope): void {
   })
 }
 
-/** The last size check that each scope passed, so that this check does not run twice. */
+/** The last size check that each scope passed, so that the check does not run for each language of a pass. */
 const fitting = new WeakMap<Scope, FindOversizes>()
 
 function bytesOfText(text: string): number {

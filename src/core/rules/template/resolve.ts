@@ -29,8 +29,8 @@ export interface PassFacts {
 }
 
 /**
- * Returns the values of placeholders.
- * @param expiresAt `undefined` before it is resolved
+ * Returns the values of a pass's placeholders.
+ * @param expiresAt the resolved expiry; `undefined` before the expiry is resolved
  */
 export function buildScope(
   { variables: declared, ...ofBalances }: Pick<Definition, 'variables' | 'balances'>,
@@ -58,10 +58,7 @@ export function buildScope(
   return scope
 }
 
-/**
- * Returns the examples of a definition, else its defaults. Variables without either are omitted. Balances are at their
- * start.
- */
+/** Returns the example or else the default of each variable that has one, and the start value of each balance. */
 export function exampleScope({ variables, ...ofBalances }: Pick<Definition, 'variables' | 'balances'>): Scope {
   const examples = variables.flatMap(({ name, example, default: fallback }): [string, string][] => {
     const value = example ?? fallback
@@ -93,7 +90,7 @@ function atVariable(issue: Issue, definition: Definition): Issue {
   return isOne ? { ...issue, path: ['variables', name!] } : issue
 }
 
-/** Returns the expiry of a pass: none for an empty text, and the end of the day in the zone for a date. */
+/** Returns the expiry of a pass: `null` for an empty text, and the end of the day in the time zone for a date. */
 export function resolveExpiry(
   { expiresAt, timeZone = 'UTC' }: Pick<Definition, 'expiresAt' | 'timeZone'>,
   scope: Scope,
@@ -111,8 +108,8 @@ const DateOnly = z.iso.date()
 
 function endOfDay(date: string, timeZone: string): Date {
   const end = DateTime.fromISO(date, { zone: oneSpelling(timeZone) }).endOf('day')
-  // Limit the time to the year 9999: west of UTC, the last day of that year ends in the year 10000 of UTC, which ISO
-  // 8601 writes differently.
+  // Limit the time to the year 9999 in UTC. West of UTC, the last day of that year ends in the year 10000, which has
+  // another format in ISO 8601.
   return new Date(Math.min(end.toMillis(), LAST_MOMENT))
 }
 
@@ -133,7 +130,7 @@ export function resolveRedemption(
     : parsed
 }
 
-/** Rejects windows that end before they start, which would never admit anyone. */
+/** Rejects windows that do not end after their start, because such windows never admit a pass. */
 function checkWindows({ windows = [] }: RedemptionPolicy): Issue[] {
   return windows.flatMap(({ start, end }, index) =>
     start !== undefined && end !== undefined && Date.parse(end) <= Date.parse(start)
@@ -145,8 +142,8 @@ function checkWindows({ windows = [] }: RedemptionPolicy): Issue[] {
 const TEXT_LEAVES = new Set(['start', 'end', 'timezone'])
 
 /**
- * Fills every leaf. A lone placeholder in place of a number becomes that number. A placeholder without a value is
- * rejected, because omitting a limit would admit everyone.
+ * Fills the texts of a policy. If a text is a single placeholder for a number, it becomes that number. A placeholder
+ * without a value is an issue: without the limit, the policy would admit everyone.
  */
 function fillLeaves(value: unknown, path: (string | number)[], scope: Scope, issues: Issue[]): unknown {
   if (typeof value === 'string') {

@@ -118,7 +118,7 @@ const CURRENCY = (): VariableUse => ({
 function usesInPolicy(text: string, key: string, expiresAt: Policies['expiresAt']): PolicyText['uses'] {
   const isBound = key === 'start' || key === 'end'
   const name = lonePlaceholder(text)
-  // Use the rule of the expiry: a value that is derived from a valid expiry is valid.
+  // A window bound that is the expiry of the pass is valid if the expiry is valid, so use the rule of the expiry.
   if (name === 'pass.expiresAt') return isBound && expiresAt ? usesInExpiry(expiresAt, NEEDED_EXPIRY) : undefined
   if (isBound) return name === undefined ? usesInDateTime(text) : [{ name, use: MOMENT }]
   if (key === 'timezone') return usesInTimeZone(text)
@@ -161,7 +161,8 @@ function needed(pattern: string, wanted: string): VariableUse {
 }
 
 /**
- * Excludes the first and the last day with an offset, because they can fall in years that ISO 8601 writes differently.
+ * Excludes the first and the last day with an offset, because in UTC, they can fall in the year -1 or 10000, which ISO
+ * 8601 writes differently.
  */
 const moment = `(?!0000-01-01T[^+]*\\+|9999-12-31T[^-]*-)${timestampPattern.slice(1, -1)}`
 const dateOrMoment = `(?:${dateTimeParts.date}|${moment})`
@@ -213,7 +214,7 @@ const pieces = {
 
 type PieceName = keyof typeof pieces
 
-/** Returns a pattern for a literal piece or its placeholder. */
+/** Returns a pattern that matches a piece, either as literal text or as a placeholder. */
 const piece = (name: PieceName) => `(?<${name}>${MARK}|${pieces[name].pattern})`
 
 /** The ways to compose a date-time. Pieces are independent: any valid choice of them makes a valid date-time. */
@@ -234,7 +235,7 @@ function dateTimePieces(text: string): (Piece & { name: string })[] | undefined 
     if (!groups) continue
     const found = Object.entries(groups).filter(([, part]) => part === MARK) as [PieceName, string][]
     const isUtc = groups.offset === 'Z'
-    // Reject 0000-01-01 and 9999-12-31 with an offset: in UTC, the year could be -1 or 10000, in another format.
+    // Reject 0000-01-01 and 9999-12-31 with an offset: in UTC, they can fall in the year -1 or 10000 (see `moment`).
     if (!isUtc && (groups.date ?? groups.dateAndTime)?.match(EDGE)) return undefined
     return found.map(([piece, _], index) => {
       const { pattern, what } = pieces[piece]

@@ -5,7 +5,7 @@ import type { VariableDefinition, VariableFormat } from '../../contract/schemas/
 import type { Issue } from '../../errors.ts'
 import { type Users, usesOf, type VariableUse } from './variable-uses.ts'
 
-/** The variables of a pass. Declared ones are strings, and others are any JSON value. */
+/** The variables of a pass. Declared variables are strings. Other variables can have any JSON value. */
 export type Variables = Record<string, unknown>
 
 const MAX_VARIABLES = 200
@@ -24,7 +24,7 @@ export const formatPatterns: Record<Exclude<VariableFormat, 'text'>, { pattern: 
 
 const SYSTEM_NAME = '^[^.]*$'
 
-/** The variable declarations of a version, with the parts that use them. */
+/** The variable declarations of a version, with the parts of the definition that use variables. */
 export type VariableRules = Users & { variables: readonly VariableDefinition[] }
 
 /** Returns the JSON Schema (draft 2020-12) of the variables of a template version. */
@@ -81,15 +81,15 @@ export function compileVariables(definition: VariableRules): CheckVariables {
 }
 
 /**
- * Returns the issue of variables that exceed 64 KiB of JSON. Run this check before checks that take longer for more
- * variables.
+ * Reports variables that exceed 64 KiB of JSON. Run this check first, because other checks take longer the more
+ * variables a pass has.
  */
 export function checkVariablesSize(variables: Variables): Issue[] {
   if (Buffer.byteLength(JSON.stringify(variables)) <= MAX_VARIABLES_BYTES) return []
   return [{ path: ['variables'], message: `Must have at most ${MAX_VARIABLES_BYTES / 1024} KiB as JSON` }]
 }
 
-/** Checks the declarations: duplicate names, and defaults and examples that break their own rule. */
+/** Checks the declarations: duplicate names, and defaults and examples that break the rule of their variable. */
 export function checkDeclarations(definition: VariableRules): Issue[] {
   const issues: Issue[] = []
   const seen = new Set<string>()
@@ -111,7 +111,7 @@ export function checkDeclarations(definition: VariableRules): Issue[] {
 interface VariableRule {
   variable: VariableDefinition
   isRequired: boolean
-  /** The patterns of the text, from its format and its uses. */
+  /** The patterns that a value must match: those of its format and of its uses. */
   shapes: Pick<VariableUse, 'rule' | 'wanted'>[]
 }
 

@@ -4,7 +4,7 @@ const THRESHOLDS = [
   { percent: 100, rearmedBelow: 95 },
 ] as const
 
-/** The highest threshold that the occupancy reached and that is not re-armed; 0 if there is none. */
+/** The highest threshold that the occupancy has reached and that is not re-armed; 0 if there is none. */
 export type AlertLevel = 0 | 80 | 100
 
 /** Returns the level after a change of the occupancy, and the newly reached thresholds in ascending order. */

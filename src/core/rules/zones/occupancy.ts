@@ -1,19 +1,19 @@
-/** The changes of one bucket between two resets. */
+/** The entries and exits in one bucket and between the same two resets of a zone. */
 export interface OccupancyChanges {
-  /** The number of resets before the changes. */
+  /** The number of resets of the zone before these changes. */
   segment: number
-  /** The start of the bucket, as the number of steps since 1970. */
+  /** The start of the bucket, in steps since 1970 (see `OccupancyRange.step`). */
   bucket: number
   entries: number
   exits: number
-  /** The highest sum of the segment's changes since the start of the range, and the time when it was reached first. */
+  /** The highest sum of entries minus exits in the segment since the range began, and the time it was first reached. */
   highest: number
   highestAt: Date
 }
 
 /** The changes of the occupancy of a zone in a range of time. */
 export interface OccupancyFacts {
-  /** The occupancy before the range. */
+  /** The number of people inside before the range. */
   inside: number
   /** The resets in the range, in order. */
   resets: { segment: number; at: Date }[]
@@ -47,7 +47,7 @@ export function occupancyOf({ inside: start, resets, changes }: OccupancyFacts, 
   for (let bucket = Math.floor(from.getTime() / step); bucket * step < to.getTime(); bucket += 1) {
     const item: OccupancyItem = { at: new Date(bucket * step).toISOString(), entries: 0, exits: 0, inside }
     const end = (bucket + 1) * step
-    // Apply changes and resets in order.
+    // Apply changes and resets in order, because resets can occur within a bucket.
     for (;;) {
       const change = changes[next]
       const reset = resets[nextReset]

@@ -17,13 +17,13 @@ export interface MovementUse {
   scanId: string | null
   scannedAt: Date
   scanContextKey: string | null
-  /** The debited window, if several windows contained the time. */
+  /** The key of the debited window, if several windows contained the time. */
   debitedWindow: string | null
 }
 
 /**
- * The facts about a pass in a zone at the time of an attempt. They cover the time between the last reset before the
- * attempt and the next reset after it.
+ * The facts about a pass in a zone at the time of an attempt. They ignore movements before the last reset of the zone
+ * and after the next one.
  */
 export interface PresenceFacts {
   direction: Direction
@@ -31,7 +31,7 @@ export interface PresenceFacts {
   previous: Movement | null
   /** The first movement after the attempt; `null` unless the attempt is reported late or a device has a wrong clock. */
   next: Movement | null
-  /** The use that the last entry before the attempt debited, or that it continued as a re-entry. */
+  /** The use that the last entry before the attempt debited or, if that entry was a re-entry, continued. */
   use: MovementUse | null
   /** Whether the zone denies entry because it is full. */
   isFull: boolean
@@ -39,7 +39,7 @@ export interface PresenceFacts {
 
 export type PresenceDecision = 'possible' | 'already_inside' | 'not_inside'
 
-/** Decides whether a movement is possible: after it, the movements of the pass must still alternate. */
+/** Decides whether a movement is possible: the entries and exits of a pass must alternate. */
 export function evaluatePresence({ direction, previous, next }: PresenceFacts): PresenceDecision {
   const side = previous?.direction ?? 'out'
   if (side !== direction && next?.direction !== direction) return 'possible'
@@ -47,9 +47,8 @@ export function evaluatePresence({ direction, previous, next }: PresenceFacts): 
 }
 
 /**
- * Returns the placement of the attempt for which a re-entry debits no use, because the last entry debited a use in the
- * same window and period. If the policy has neither, that use must have the same scan context. Returns `undefined` if
- * the entry must debit a use.
+ * Returns the placement of an entry that debits no use, because the last entry debited a use in the same window and
+ * period. Without windows and periods, that use must have the same scan context. Returns `undefined` for other entries.
  */
 export function coveredPlace(
   { places, scanContextKey }: RedemptionPlan,

@@ -22,8 +22,8 @@ export interface CodeTracker {
 }
 
 /**
- * Reports a code once, no matter how long it is in view, and again when it returns after it was gone. A short blur or
- * cover does not count as gone.
+ * Creates a tracker that reports a code once, no matter how long the code is in view. If the code was gone and returns,
+ * the tracker reports it again. A short blur or cover does not count as gone.
  */
 export function createCodeTracker(): CodeTracker {
   const seen = new Map<string, number>()

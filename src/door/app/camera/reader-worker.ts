@@ -13,7 +13,8 @@ const ready = prepareZXingModule({
 })
 
 /**
- * The formats that are not linear. The reader reports variants of linear formats under other names, such as `Code39`.
+ * The formats that are not linear. Linear formats are not listed, because the reader reports their variants under other
+ * names, such as `Code39`.
  */
 const MATRIX = Object.values(barcodeFormats).flatMap(({ zxing, isLinear }) => (isLinear ? [] : [zxing]))
 

@@ -3,7 +3,7 @@ import type { Reading } from './code-tracker.ts'
 
 export interface ReaderRequest {
   picture: ImageData
-  /** Whether to read every row and smaller copies, which takes longer. */
+  /** Whether to search every row of the image and smaller copies of it, which takes longer. */
   isHard: boolean
 }
 
@@ -57,9 +57,9 @@ function detectorReader(detector: Detector): Reader {
   }
 }
 
-/** The maximum width of the whole frame. Wider frames take longer and show no more of a code. */
+/** The maximum width of the whole frame, in pixels. Wider frames take longer to read, without more success. */
 const WHOLE_WIDTH = 1280
-/** The maximum width of a part of the frame. */
+/** The maximum width of a part of the frame, in pixels. */
 const PART_WIDTH = 960
 
 /**

@@ -21,8 +21,8 @@ interface DecisionViewProps {
 
 /**
  * The decision on the whole screen: a color, a shape, and a word, then the holder and the instructions of the template.
- * Instructions take precedence: the shape shrinks to make space for them. Long text becomes smaller. If it still does
- * not fit, a button shows that there is more.
+ * Instructions take precedence: the shape shrinks to make space for them. Long text becomes smaller. If the text still
+ * does not fit, a button shows that there is more.
  */
 export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionViewProps) {
   const { language } = useDoor()
@@ -178,18 +178,15 @@ function isIn({ result, isUndone }: Decision): boolean {
 }
 
 /**
- * Returns the instructions for door staff. The notice is omitted unless the person is admitted, since it describes what
- * to hand out.
+ * Returns the instructions for door staff. The notice is omitted unless the person is admitted, because the notice
+ * describes what to hand out.
  */
 function instructionsOf(decision: Decision): { notice: string | null; fields: DoorView['fields'] } {
   const { door } = decision
   return { notice: (isIn(decision) && door?.notice) || null, fields: door?.fields ?? [] }
 }
 
-/**
- * Whether the phone decided without the server. A reversal does not count, since the server cannot decide it
- * differently.
- */
+/** Whether the phone decided without the server. `false` for reversals, because the server cannot overrule them. */
 function isOffline({ verified, result }: Decision): boolean {
   return verified === 'offline' && result !== 'reversal'
 }
@@ -226,8 +223,8 @@ function useFit(area: RefObject<HTMLElement>): boolean {
 }
 
 /**
- * Returns the width of the longest word, in average Latin letters. With this width, the style sheet makes words as
- * large as possible.
+ * Returns the width of the longest word, in average Latin letters. The style sheet uses it to make words as large as
+ * possible.
  */
 function widthOf(text: string): number {
   const widthOfLetter = (letter: string) => (letter > '\u2e80' || 'MW'.includes(letter) ? 1.5 : 1)

@@ -32,7 +32,7 @@ type Panel =
 export function ScanScreen({ camera }: { camera: UsedCamera }) {
   const { words } = useDoor().language
   const [panel, setPanel] = useState<Panel>(() => (wasLocked() ? 'lock' : null))
-  // Use a layout effect, so that the lock is stored before it is visible.
+  // Use a layout effect to store the lock before it is visible. Otherwise, an early reload would remove the lock.
   useLayoutEffect(() => storeLock(panel === 'lock'), [panel])
   const scanning = useScanning()
   const controls = useControls(camera.camera)
@@ -183,7 +183,7 @@ function storeLock(isLocked: boolean): void {
     if (isLocked) localStorage.setItem(LOCKED, 'yes')
     else localStorage.removeItem(LOCKED)
   } catch {
-    // If the storage is full, the lock does not survive a reload.
+    // Ignore full storage: the lock works, but does not survive a reload.
   }
 }
 

@@ -26,7 +26,7 @@ export function Sheet({ title, closeLabel, onClose, children }: SheetProps) {
     element.showModal()
     return () => {
       isReplaced.current = true
-      // Returns the focus to the element that opened the sheet.
+      // Close the dialog, so that the focus returns to the element that opened the sheet.
       element.close()
     }
   }, [])

@@ -36,8 +36,8 @@ export function useScanning(): Scanning {
   const [slow, setSlow] = useState(0)
 
   /**
-   * Shows the coming decision. If it takes long, clears the previous one, so that staff do not apply it to the next
-   * person.
+   * Shows a decision when it arrives. If this takes longer than SOON_MS, clears the previous decision, so that staff do
+   * not apply that decision to the next person.
    */
   const show = useCallback(
     async (coming: Promise<readonly Decision[]>) => {
@@ -88,8 +88,8 @@ export function useScanning(): Scanning {
 }
 
 /**
- * Returns decisions with the facts that some of them lack: a failed scan lacks the holder of the pass, and only the
- * last scan has the final state of the group.
+ * Adds missing facts to decisions: a failed scan lacks the holder of the pass, and only the last scan has the final
+ * state of the group.
  */
 function completed(decisions: readonly Decision[], members: DoorGroup['open']): Decision[] {
   const group = decisions.findLast(({ group }) => group !== null)?.group ?? null
@@ -120,13 +120,12 @@ function listenForScanners(onScan: (payload: string) => void): () => void {
       const payload = typed.trim()
       typed = ''
       if (payload === '') return
-      // Prevent the default, because the key would press the focused button.
+      // Prevent the default. Otherwise, the key would press the focused button.
       event.preventDefault()
       event.stopPropagation()
       onScan(payload)
     } else if ([...event.key].length === 1) {
-      // Prevent the default for a space within a code, because the space would press the focused button. A leading
-      // space is not part of a code.
+      // Prevent the default. Otherwise, a space within a code would press the focused button.
       if (typed !== '') event.preventDefault()
       if (typed !== '' || event.key !== ' ') typed += event.key
     }

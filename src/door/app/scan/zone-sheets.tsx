@@ -34,10 +34,7 @@ export function DirectionSheet({ onClose }: { onClose(): void }) {
   )
 }
 
-/**
- * Moves this door to another zone. A new zone starts with entries. This needs no server, because each scan reports its
- * zone.
- */
+/** Moves this door to another zone in the same direction. Needs no server, because each scan reports its zone. */
 export function ZoneSheet({ onDone, onClose }: { onDone(): void; onClose(): void }) {
   const { engine, language } = useDoor()
   const { words, locale } = language
@@ -46,7 +43,7 @@ export function ZoneSheet({ onDone, onClose }: { onDone(): void; onClose(): void
   const choose = async (zoneId: string | null) => {
     onDone()
     if (zoneId === current) return
-    // Keep the direction, because an exit that becomes an entrance admits the people who leave.
+    // Keep the direction. Otherwise, an exit would become an entrance and admit the people who leave.
     const direction = door?.movement?.direction ?? 'in'
     await engine.setMovement(zoneId === null ? null : { zoneId, direction })
   }
@@ -83,7 +80,7 @@ export function CountSheet({ onClose }: { onClose(): void }) {
   const held = problems.find((problem) => problem.code === 'counts_held')?.references ?? []
   const resetAt = zones.find(({ id }) => id === door?.movement?.zoneId)?.resetAt
   const [all, setAll] = useState<readonly { adjustment: Adjustment; resetAt: typeof resetAt }[]>([])
-  // After a reset, everybody is outside. To undo an earlier count would count a person who is not inside.
+  // Exclude counts from before a reset: after it, everybody is outside, and undoing an entry would count a wrong exit.
   const made = all.filter((one) => one.resetAt === resetAt).map(({ adjustment }) => adjustment)
   const count = async (delta: 1 | -1) => {
     const adjustment = await engine.adjust(delta)
