@@ -20,7 +20,7 @@ export interface WalletPass {
   objectSuffix?: string
   /** The object IDs of those `google.linkedPasses` that exist at Google. */
   linkedObjectIds?: string[]
-  /** Apple's authenticationToken: random for each holder of a pass, and constant. */
+  /** Apple's authenticationToken: random, and constant while the pass has the same holder. */
   authenticationToken: string
   card: Card
   /** The web service that Apple devices must use from now on, if it is on another server. */
@@ -38,7 +38,7 @@ export interface WalletPass {
   /** The digest of the pass's classKey, if its version has one. Passes with the same digest share a class. */
   classDigest?: string
   /**
-   * The card without values of the holder. A resource that several holders share, such as a class, is built from it.
+   * The card without values of the holder, from which resources that several holders share, such as a class, are built.
    */
   templateCard: Card
   templateTranslations?: Card[]
@@ -67,7 +67,7 @@ export interface ProviderCall {
   provider: string
   /** The name of the identity. If omitted, it is the identity of the server. */
   identity?: string
-  /** The outcomes of the call. A call to APNs has several, because it sends many pushes. */
+  /** The outcomes of the call. A call to APNs has several outcomes, because it sends many pushes. */
   outcomes: string[]
   seconds: number
 }

@@ -6,8 +6,7 @@ import type { StoredPass } from './pass-row.ts'
 import { type OutdatedRegistration, whereOfIdentities } from './registrations.ts'
 
 /**
- * The number of days for which phones of a former holder can download the pass as void. After that, the pass is not
- * found.
+ * The number of days in which a former holder's phones can download the pass, as void. Later, the pass is not found.
  */
 export const FORMER_PASS_DAYS = 30
 
@@ -16,7 +15,7 @@ const DAY_MS = 24 * 3_600_000
 const FORMER = mapping({
   /** The serial number that this server gave to the former holder's copy. */
   serialNumber: text,
-  /** The serial number of another provider; null if the pass was not imported. */
+  /** The serial number from another provider; null if this server assigned the serial number. */
   importedSerialNumber: optionalText,
   workspaceId: text,
   passId: text,
@@ -28,7 +27,7 @@ const FORMER = mapping({
   endedAt: time,
 })
 
-/** A transferred pass, as its former holder has it. */
+/** The copy of a transferred pass on the phones of its former holder. */
 export interface FormerPass
   extends Omit<RecordOf<typeof FORMER>, 'importedSerialNumber' | 'updateTag' | 'endedAt'>,
     Pick<StoredPass, 'copyId'> {}
@@ -66,9 +65,7 @@ export function asFormer(
 
 /** The copies of transferred passes in the Apple Wallets of their former holders. */
 export class FormerPasses extends Repository {
-  /**
-   * Ends the present holder's copy of a pass, which the caller has locked. Returns whether Apple devices need a push.
-   */
+  /** Ends the current holder's copy of a locked pass. Returns whether Apple devices need a push. */
   async insert(pass: StoredPass, at: Date): Promise<boolean> {
     const { workspaceId, id, copyId, serialNumber, modifiedAt } = pass
     const row = FORMER.write({
@@ -130,8 +127,8 @@ export class FormerPasses extends Repository {
   }
 
   /**
-   * Registers a phone that still has the former copy, for example from a backup, so that a push makes the phone
-   * download the ended copy. Returns whether the phone is new. The caller has locked the pass.
+   * Registers a phone that still has the former copy, for example from a backup. A push then makes the phone download
+   * the ended copy. Returns whether the phone is new. The caller has locked the pass.
    */
   async register(workspaceId: string, copyId: string, deviceId: string, pushToken: string): Promise<boolean> {
     const announced = await this.db('former_passes')
@@ -153,10 +150,7 @@ export class FormerPasses extends Repository {
     await this.registrations(workspaceId, copyId).where({ device_id: deviceId }).delete()
   }
 
-  /**
-   * Gives the next update tag to copies whose end has no tag yet. The tag counter stays locked until the transaction
-   * ends.
-   */
+  /** Assigns the next update tag to ended copies without a tag. Locks the tag counter until the transaction ends. */
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
     const waiting = () =>
       this.db('former_passes').where({ workspace_id: workspaceId, update_tag: 0 }).whereIn('pass_id', passIds)
@@ -175,7 +169,7 @@ export class FormerPasses extends Repository {
         .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
         .join('passes', 'passes.id', 'former_passes.pass_id')
         .select('pass_id', 'device_id', 'push_token', 'apple_identity_id')
-    // Use 0 for both versions, because a former copy never changes again.
+    // Former copies have no versions: an ended copy never changes again.
     return rows.map((row) => ({
       passId: row.pass_id,
       deviceId: row.device_id,

@@ -11,13 +11,13 @@ const CLASS = mapping({
   templateVersionId: text,
   keyDigest: text,
   classValues: json<ClassClaim['values']>(),
-  /** The number of the version, which is incremented with every change of the values. */
+  /** The version of the values, incremented with every change. */
   version: number,
-  /** The version that was last sent to Google; null if none was. */
+  /** The version that was last sent to Google; null if no version was sent. */
   sentVersion: optionalNumber,
 })
 
-/** A class at Google that is shared by all passes with the same key. */
+/** The class at Google that all passes with the same key share. */
 export interface StoredClass extends Omit<RecordOf<typeof CLASS>, 'classValues'>, ClassClaim {}
 
 type Row = RowOf<typeof CLASS>
@@ -27,11 +27,11 @@ export interface NewClass extends ClassClaim {
 }
 
 /**
- * The classes of template versions with a `google.classKey`. Lock a class before you change it. Lock the passes that
- * join a class before you lock the class.
+ * The classes of template versions with a `google.classKey`. Lock a class before you change it. To prevent deadlocks,
+ * lock the passes that join a class before the class.
  */
 export class GoogleClasses extends Repository {
-  /** Returns classes by ID. Omits unknown ones. */
+  /** Returns classes by ID. Omits unknown IDs. */
   async list(workspaceId: string, ids: string[]): Promise<StoredClass[]> {
     const rows: Row[] = await this.db('google_classes').where({ workspace_id: workspaceId }).whereIn('id', ids)
     return rows.map(toClass)
@@ -44,11 +44,11 @@ export class GoogleClasses extends Repository {
   }
 
   /**
-   * Returns the classes of distinct keys and locks them until the transaction ends. Creates missing ones with the given
-   * values. An existing class without passes also gets the values.
+   * Returns the classes of the given keys, which must be distinct, and locks these classes until the transaction ends.
+   * Creates missing classes. An existing class that no pass uses gets the given values.
    */
   async claim(workspaceId: string, classes: NewClass[], at: Date): Promise<StoredClass[]> {
-    // Use a consistent order, so that two batches with the same keys never deadlock.
+    // Sort the keys. Otherwise, two batches with the same keys in different orders could deadlock.
     const sorted = classes.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
     const requested = sorted.map(({ templateVersionId, keyDigest, values }) => ({
       id: newId(at),
@@ -58,8 +58,7 @@ export class GoogleClasses extends Repository {
       class_values: JSON.stringify(values),
       version: 1,
     }))
-    // Update an existing row instead of skipping it, because the update locks the row. With a separate lock, the row
-    // could be deleted before it is locked.
+    // Update existing rows, because an update locks them. Otherwise, a row could be deleted before a later lock.
     const rows = await insertRows<Row>(
       this.db,
       'google_classes',
@@ -87,14 +86,14 @@ export class GoogleClasses extends Repository {
   }
 
   /**
-   * Records the version that was sent to Google, even if a newer one is recorded: concurrent sends can arrive in any
-   * order, so Google might have the older version.
+   * Records the version that was sent to Google, even if it is older than the recorded version: concurrent sends can
+   * arrive in any order, so Google might have the older version.
    */
   async setSent(workspaceId: string, id: string, version: number): Promise<void> {
     await this.one(workspaceId, id).update({ sent_version: version })
   }
 
-  /** Deletes the classes without passes. The caller has locked them. */
+  /** Deletes those of the given classes that no pass uses. The caller has locked the classes. */
   async deleteUnused(workspaceId: string, ids: string[]): Promise<void> {
     const members = this.db('passes').whereRaw('passes.google_class_id = google_classes.id').select('id')
     const classes = this.db('google_classes').where({ workspace_id: workspaceId }).whereIn('id', ids)
@@ -119,7 +118,7 @@ export class GoogleClasses extends Repository {
     return row && { googleIdentityId: row.google_identity_id }
   }
 
-  /** Returns the names of a class at Google. Google has a separate class for each kind of object. */
+  /** Returns the names of a class at Google, where each kind of object needs its own class. */
   async listNames(workspaceId: string, id: string): Promise<{ kind: GoogleKind; classSuffix: string }[]> {
     return this.db('google_objects')
       .join('passes', 'passes.id', 'google_objects.pass_id')

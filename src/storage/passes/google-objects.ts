@@ -32,8 +32,7 @@ const OBJECT = mapping({
   /** The walletVersion that was last sent to Google. */
   sentVersion: number,
   /**
-   * The digest of the content that was last sent; null if the content is unknown. While a send runs, a mark that
-   * identifies it.
+   * The digest of the last sent content; null if unknown. While a send runs, the mark that identifies the send instead.
    */
   sentDigest: optionalText,
   sentAt: time,
@@ -46,7 +45,7 @@ const OBJECT = mapping({
 
 /** The Google object of a pass. It is created when the link of the pass is opened for the first time. */
 export interface StoredGoogleObject extends RecordOf<typeof OBJECT> {
-  /** Null for an imported object that another provider sent last, because its content is unknown. */
+  /** Null if another provider sent the object last, because its content is then unknown. */
   sent: SentObject | null
 }
 
@@ -102,7 +101,7 @@ export class GoogleObjects extends Repository {
     return rows.map(FORMER.read)
   }
 
-  /** Returns the objects of former holders that are not expired at Google yet. */
+  /** Returns the objects of former holders that still must be expired at Google. */
   async listTransferred(workspaceId: string, passId: string): Promise<FormerObject[]> {
     const rows: RowOf<typeof FORMER>[] = await this.db('google_former_objects')
       .where({ workspace_id: workspaceId, pass_id: passId, is_transferred: true })
@@ -111,8 +110,8 @@ export class GoogleObjects extends Repository {
   }
 
   /**
-   * Turns the objects of a transferred pass into those of a former holder. The caller has locked the pass. Returns
-   * whether Google must be updated.
+   * Moves the objects of a transferred pass to the former holder. Returns whether the pass had an object, in which case
+   * Google must be updated. The caller has locked the pass.
    * @param unknown the content to assume for an object that another provider sent last
    */
   async transfer(workspaceId: string, passId: string, unknown: Omit<FormerObject, 'objectSuffix'>): Promise<boolean> {
@@ -149,10 +148,11 @@ export class GoogleObjects extends Repository {
   }
 
   /**
-   * Records the version of the pass that was sent to Google, even if a newer one is recorded: concurrent sends can
+   * Records the version that was sent to Google, even if it is older than the recorded version: concurrent sends can
    * arrive in any order, so Google might have the older version. The caller has locked the pass. If the object replaces
-   * another one, keeps the replaced object as a former object and returns true.
-   * @param digest the digest of the sent content. Without one, later updates cannot be skipped as equal
+   * another object, keeps the replaced object as a former object and returns true.
+   * @param digest the digest of the sent content. Without a digest, the next update is sent even if its content is
+   * equal
    * @param mark the mark that was given to `markSending` before the send
    */
   async setSent(
@@ -182,8 +182,8 @@ export class GoogleObjects extends Repository {
         ...change,
         ...replacing,
         last_error: null,
-        // Store null (unknown content) if the stored mark differs or is null: another send ran concurrently, so Google
-        // might have the content of either.
+        // If the stored mark is not the mark of this send, another send ran concurrently. Then store null (unknown
+        // content), because Google might have the content of either send.
         sent_digest: this.db.raw(
           'case when google_objects.sent_digest = cast(:mark as text) then cast(:digest as text) end',
           { mark, digest },
@@ -192,10 +192,7 @@ export class GoogleObjects extends Repository {
     return before !== undefined
   }
 
-  /**
-   * If the last sent content is equal and no send is in progress, records that Google already has the version. Returns
-   * whether it did.
-   */
+  /** If Google has equal content and no send is in progress, records the version as sent and returns true. */
   async setEqual(
     workspaceId: string,
     passId: string,
@@ -205,15 +202,12 @@ export class GoogleObjects extends Repository {
     return (await isSame.update({ sent_version: version, last_error: null })) > 0
   }
 
-  /**
-   * Marks a send as in progress. Until `setSent` records the send, no update counts as equal. The mark identifies the
-   * send.
-   */
+  /** Records that a send is in progress, identified by the mark. Until `setSent`, `setEqual` returns false. */
   async markSending(workspaceId: string, passId: string, mark: string): Promise<void> {
     await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ sent_digest: mark })
   }
 
-  /** Keeps a replaced object as a former one, and returns the columns about the holders of the new object. */
+  /** Keeps a replaced object as a former object. Returns the columns with the holders of the new object. */
   private async replace(workspaceId: string, { passId, ...before }: StoredGoogleObject, sent: SentObject, at: Date) {
     const former = () => this.db('google_former_objects').where({ workspace_id: workspaceId, pass_id: passId })
     const holders = this.db('google_objects').where({ pass_id: passId }).select('holders')
@@ -234,7 +228,7 @@ export class GoogleObjects extends Repository {
     await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ last_error: error })
   }
 
-  /** Records a callback. Returns false if its nonce is known. */
+  /** Records the nonce of a callback. Returns false for a repeated callback. */
   async takeCallback(nonce: string, at: Date): Promise<boolean> {
     const taken = await this.db('google_callbacks')
       .insert({ nonce, received_at: at.getTime() })
@@ -244,16 +238,16 @@ export class GoogleObjects extends Repository {
     return taken.length > 0
   }
 
-  /** Deletes callbacks from before a time, the oldest first and at most `limit`. */
+  /** Deletes up to `limit` callbacks that were received before a time, oldest first. */
   async deleteCallbacks(before: Date, limit: number): Promise<{ rows: number }> {
     const old = this.db('google_callbacks').where('received_at', '<', before.getTime()).orderBy('received_at')
     return { rows: await this.db('google_callbacks').whereIn('nonce', old.limit(limit).select('nonce')).delete() }
   }
 
   /**
-   * Adds or removes a holder of the object in Google Wallet. Callbacks do not identify the user and arrive in any
-   * order, so holders are counted. The count is negative if a removal arrives before the save that precedes it.
-   * Google's signature authenticates the call, so it needs no workspace. Returns the pass of the object, unless it is a
+   * Adds or removes a holder of the object in Google Wallet. Callbacks do not identify the user, so only the number of
+   * holders is stored. The number is negative if a removal arrives before the save that precedes it. Takes no
+   * workspace, because Google's signature authenticates the callback. Returns the pass of the object; `undefined` for a
    * former object.
    */
   async addHolders(
@@ -282,8 +276,8 @@ export class GoogleObjects extends Repository {
   }
 
   /**
-   * Selects the object that a callback names. Google's signature covers a single issuer, so only objects of the
-   * identities of this issuer match.
+   * Selects the object that a callback names. Google's signature covers a single issuer, so only objects of this
+   * issuer's identities match.
    */
   private called(objectSuffix: string, identityIds: (string | null)[]) {
     return this.db('google_objects')

@@ -9,13 +9,13 @@ import { Repository } from '../db/repository.ts'
 import { NO_CONTEXT } from '../scans/accepted-scans.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
-/** The state that a link to a group is checked against. */
+/** The state that decides whether a link to a group is valid. */
 export interface GroupLinkState {
   generation: number
   areLinksClosed: boolean
 }
 
-/** A group whose passes a door requests, and the scan context for which they are checked. */
+/** A group whose passes a door lists, and the scan context of the door. */
 export interface GroupAtDoor {
   groupId: string
   scanContextKey: string | null
@@ -40,7 +40,7 @@ interface MemberColumns extends RowOf<typeof MEMBER> {
 
 /** Groups of passes. A group exists while it has a pass. */
 export class Groups extends Repository {
-  /** Returns the link generations of the groups whose links were ever revoked. */
+  /** Returns the link generations of groups. Omits groups whose links were never revoked. */
   async listGenerations(workspaceId: string, groupIds: string[]): Promise<Map<string, number>> {
     if (groupIds.length === 0) return new Map()
     const rows: { group_id: string; generation: number }[] = await this.db('group_links')
@@ -69,7 +69,7 @@ export class Groups extends Repository {
       .where('group_links.workspace_id', workspaceId)
   }
 
-  /** Returns the passes of the group that can be added to wallets, by ID, starting at `from`. */
+  /** Returns the group's passes that can be added to wallets, in the order of their IDs, starting at `from`. */
   async listInstallable(
     workspaceId: string,
     groupId: string,
@@ -78,8 +78,7 @@ export class Groups extends Repository {
   ): Promise<StoredPass[]> {
     const members = this.db('passes')
       .where({ 'passes.group_id': groupId, 'passes.workspace_id': workspaceId })
-      // Repeat the condition of the index `passes_installable_of_group`, so that the planner uses the index. Few passes
-      // in the index have expired, because a schedule marks expired passes.
+      // Repeat the condition of the index `passes_installable_of_group`. Otherwise, the planner does not use the index.
       .whereRaw(`passes.status in ('QUEUED', 'ISSUING', 'ISSUED')`)
       .whereRaw(`(passes.status <> 'ISSUED' or passes.expires_at is null or passes.expires_at > ?)`, [at.getTime()])
       .orderBy('passes.id')
@@ -89,7 +88,7 @@ export class Groups extends Repository {
     return rows.map(toPass)
   }
 
-  /** Returns the first passes of each group by ID, up to one more than a door shows. Uses one statement. */
+  /** Returns the first passes of each group by ID, up to one more than a door shows, to detect a larger group. */
   async listAtDoor(workspaceId: string, asked: GroupAtDoor[]): Promise<GroupMemberRow[][]> {
     const items = asked.map(({ groupId, scanContextKey }) => ({
       group_id: groupId,
@@ -116,7 +115,7 @@ function atDoorSql(db: Knex): string {
     from given ${joinChosenPasses(db, first)} order by n, passes.id`
 }
 
-/** Narrows a query to the passes with a group key, along the index of its beginning. */
+/** Restricts a query to the passes with a group key. The condition on the beginning of the key uses its index. */
 export function whereGroupKey(db: Knex, query: Knex.QueryBuilder, key: string): Knex.QueryBuilder {
   const beginning = beginningColumn(db, 'passes.group_key')
   return query.whereRaw(`${beginning} = ?`, [beginningOf(key)]).where('passes.group_key', key)

@@ -18,11 +18,11 @@ import { type WalletTable, walletTables } from './wallet-tables.ts'
  */
 type Devices = Record<Platform, number>
 
-/** A change on a platform from no holders to some, or from some to none. */
+/** A pass that got its first holder on a platform, or that lost its last holder there. */
 export interface HolderChange {
   passId: string
   platform: Platform
-  /** The number of devices or people that hold the pass now; 0 if it was removed. */
+  /** The number of devices or people that hold the pass now; 0 if the last holder removed it. */
   devices: number
 }
 
@@ -30,7 +30,7 @@ interface Row extends Devices {
   pass_id: string
 }
 
-/** The holders of passes, as events have reported them. A pass has a row while a wallet holds it (decisions/0018). */
+/** The numbers of holders that events last reported. A pass has a row while a wallet holds it (decisions/0018). */
 export class HeldPasses extends Repository {
   /**
    * Compares the reported holders of passes with the current ones, updates the rows, and returns the changes to report.
@@ -49,8 +49,7 @@ export class HeldPasses extends Repository {
       rows,
       `on conflict (workspace_id, pass_id) do update set apple = held_passes.apple returning pass_id, ${allPlatforms.join()}`,
     )
-    // Count in separate statements, so that they see the changes that other transactions committed while the insert
-    // waited.
+    // Count in separate statements. The insert can wait for other transactions, but does not see their changes.
     const counted = await this.count(
       workspaceId,
       previous.map((row) => row.pass_id),
@@ -64,7 +63,7 @@ export class HeldPasses extends Repository {
     )
   }
 
-  /** Returns the number of Apple devices that hold each pass. Omits passes without any. */
+  /** Returns the number of Apple devices that hold each pass. Omits passes that no device holds. */
   async countDevices(workspaceId: string, passIds: string[]): Promise<Map<string, number>> {
     const held = this.db('held_passes').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
     const rows: Pick<Row, 'pass_id' | 'apple'>[] = await held.select('pass_id', 'apple')
@@ -100,9 +99,9 @@ export class HeldPasses extends Repository {
   }
 
   /**
-   * Raises the sent version of passes on messaged platforms, after a message in the back field raised their
-   * walletVersion by one. These platforms do not show that field, so wallets that were current remain current. Returns
-   * the passes whose wallets were not current before.
+   * Keeps wallets current after a message in the back field, which raised the walletVersion of passes by one. Messaged
+   * platforms do not show the back field, so raises the sent version of current wallets as well. Returns the passes
+   * whose wallets were outdated before.
    */
   async keepCurrent(workspaceId: string, passIds: string[]): Promise<Record<MessagedPlatform, string[]>> {
     const outdated = byPlatform((): string[] => [])
@@ -132,7 +131,7 @@ export class HeldPasses extends Repository {
     return counted
   }
 
-  /** Writes passes with equal counts in one statement. */
+  /** Stores changed counts, with one statement for all passes with equal counts. */
   private async write(workspaceId: string, previous: Row[], counted: Map<string, Devices>): Promise<void> {
     const changed = previous.filter(({ pass_id, ...before }) => {
       const now = counted.get(pass_id)!
@@ -153,7 +152,7 @@ function total(devices: Devices): number {
   return allPlatforms.reduce((sum, platform) => sum + devices[platform], 0)
 }
 
-/** Returns a query for the passes that a wallet holds. If a single platform is given, only its wallets count. */
+/** Returns a query for the passes that a wallet holds; if a single platform is given, a wallet of this platform. */
 export function heldPasses(db: Knex, workspaceId: string, platforms: Platform[] = []): Knex.QueryBuilder {
   const held = db.from({ held: 'held_passes' }).where('held.workspace_id', workspaceId)
   const [platform, ...others] = new Set(platforms)
@@ -162,9 +161,7 @@ export function heldPasses(db: Knex, workspaceId: string, platforms: Platform[] 
   return joinPasses(db, held, 'held.pass_id').where('passes.workspace_id', workspaceId)
 }
 
-/**
- * Returns a subquery that finds a row if a wallet of one of the platforms holds the pass; of any platform by default.
- */
+/** Returns a subquery with a row if a wallet of one of the platforms (by default, of any platform) holds the pass. */
 export function holding(db: Knex, platforms?: Platform[]): Knex.QueryBuilder {
   const rows = db('held_passes')
     .whereRaw('held_passes.workspace_id = passes.workspace_id and held_passes.pass_id = passes.id')
@@ -173,13 +170,13 @@ export function holding(db: Knex, platforms?: Platform[]): Knex.QueryBuilder {
     rows.where((some) => {
       for (const platform of new Set(platforms)) some.orWhereRaw(`held_passes.${platform} > 0`)
     })
-  // The limit keeps SQLite from turning the subquery into a join.
+  // Without the limit, SQLite 3.51 would turn EXISTS into an inner join, and OFFSET would count rows of the join.
   return rows.limit(1)
 }
 
 /**
- * Adds the condition that a wallet of one of the platforms lacks the newest version or, if `isStale` is false, that
- * none does. Agrees with the response of `/wallets`.
+ * If `isStale`, selects the passes that are outdated in a wallet of one of the platforms; otherwise, all other passes.
+ * Agrees with the response of `/wallets`.
  */
 export function whereStale(
   db: Knex,

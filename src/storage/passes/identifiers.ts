@@ -8,7 +8,7 @@ import { Repository } from '../db/repository.ts'
 import { bytesOfHex, listOf, parseList } from '../db/values.ts'
 import type { NewPass, PassContent } from './pass-row.ts'
 
-/** The maximum number of passes that are checked per identifier. */
+/** The maximum numbers of current and of earlier passes that a code can match. */
 const MAX_MATCHES = 1_000
 
 /** The SHA-256 digest of a scanned code, and the project for which it is scanned. */
@@ -19,7 +19,7 @@ export interface ScannedCode {
 
 interface Match {
   n: number
-  /** The IDs of the passes that have the identifier now, and of those that had it earlier, as JSON. */
+  /** The IDs of passes, as JSON: in `now`, those that have the code; in `once`, those that had it earlier. */
   now: string | string[]
   once: string | string[]
 }
@@ -27,9 +27,9 @@ interface Match {
 /** The codes that scanners read from passes, as SHA-256 digests. */
 export class Identifiers extends Repository {
   /**
-   * For each code, returns the IDs of the passes that have it now or, if there are none, that had it earlier. If the
-   * code's project has passes of either kind, returns only these: a stale code of the project takes precedence over a
-   * current code elsewhere. A caller that is limited to projects finds only passes of the code's project.
+   * For each code, returns the IDs of the passes that have the code now. If there are none, returns the passes that had
+   * the code earlier. Passes of the code's project take precedence: even its stale codes rank before current codes
+   * elsewhere. A caller that is limited to projects finds only passes of the code's project.
    */
   async listPassIds(workspaceId: string, codes: ScannedCode[]): Promise<string[][]> {
     const inProject = await this.match(
@@ -48,7 +48,7 @@ export class Identifiers extends Repository {
     })
   }
 
-  /** Matches codes that either all name a project or all name none. */
+  /** Finds the passes of codes. Either all codes must have a project, or none. */
   private async match(workspaceId: string, codes: ScannedCode[]): Promise<Map<ScannedCode, string[]>> {
     const isInProject = codes[0]?.projectId !== undefined
     const rows =
@@ -72,7 +72,7 @@ export class Identifiers extends Repository {
     )
   }
 
-  /** Returns the SQL for the first matches of each code, by ID. */
+  /** Returns the SQL that finds the passes of each code, in the order of their IDs. */
   private matches(isInProject: boolean): string {
     const join = isInProject ? 'join passes on passes.id = pass_identifiers.pass_id' : ''
     const where = isInProject ? 'and passes.project_id = given.project_id' : ''
@@ -109,7 +109,7 @@ export async function insertIndex(db: Knex, workspaceId: string, passes: NewPass
   await insertWindows(db, workspaceId, passes)
 }
 
-/** Replaces the index rows of passes after their content changed. */
+/** Replaces the index rows of variables and validity dates after the content of passes changed. */
 export async function replaceIndex(
   db: Knex,
   workspaceId: string,
@@ -138,7 +138,7 @@ export interface PassIdentifier {
   digest: Uint8Array
 }
 
-/** Returns the identifiers that are not the active ones of their passes. */
+/** Returns those of the given identifiers that are not active for their pass. */
 export async function listInactive(
   db: Knex,
   workspaceId: string,
@@ -160,15 +160,15 @@ export async function listInactive(
 }
 
 /**
- * The maximum number of stale codes per pass, which doors download. Older codes are rejected as unknown. The previous
- * code is always kept (decisions/0003).
+ * The maximum number of stale codes that are kept per pass, because doors download them. A change deletes excess codes,
+ * which then scan as unknown, but never the previous code (decisions/0003).
  */
 export const MAX_STALE = 100
 
-/** The maximum number of codes of a pass that one change deletes. */
+/** The maximum number of stale codes of a pass that one change deletes. */
 const TRIMMED = 1_000
 
-/** Makes identifiers of distinct passes the active ones. The previous ones become stale. */
+/** Makes identifiers of distinct passes the active ones. The previously active identifiers become stale. */
 export async function activateIdentifiers(db: Knex, workspaceId: string, identifiers: PassIdentifier[]): Promise<void> {
   if (identifiers.length === 0) return
   const passIds = identifiers.map(({ passId }) => passId)

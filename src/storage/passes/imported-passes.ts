@@ -14,7 +14,7 @@ export interface ImportedDevice {
   pushToken: string
 }
 
-/** A pass that another provider issued. An identifier is null if it follows this server's scheme. */
+/** A pass that another provider issued. Its serial number or object ID is null if it follows this server's scheme. */
 export interface ImportedPass extends NewPass {
   status: 'ISSUED' | 'VOID'
   importedSerialNumber: string | null
@@ -39,16 +39,16 @@ interface OwnCopy {
 }
 
 /**
- * The wallet version of the content from the other provider. Phones with this content are outdated after the next
- * change.
+ * The wallet version of content from another provider: the first version, so that the next change makes wallets
+ * outdated.
  */
 const HELD_VERSION = 1
 
-/** Imports passes from another provider with their holders. */
+/** The passes that were imported from another provider, with their holders. */
 export class ImportedPasses extends Repository {
   /**
-   * Inserts passes with their phones and Google objects, and returns the IDs of new ones. Sends no updates. Skips
-   * passes whose externalPassId is in use, or whose serial number or object is in use under their identity.
+   * Inserts passes with their phones and Google objects, and returns the IDs of the inserted passes. Sends no updates.
+   * Skips passes whose externalPassId is in use, or whose serial number or object is in use under their identity.
    */
   async insert(workspaceId: string, passes: ImportedPass[], at: Date): Promise<Set<string>> {
     if (passes.length === 0) return new Set()
@@ -79,8 +79,8 @@ export class ImportedPasses extends Repository {
   }
 
   /**
-   * Returns the given names that a pass of this server has or had under the same identities, in any workspace. Omits
-   * names of other imports, because a unique index rejects their duplicates.
+   * Returns those of the given names that a pass of the same identities has or had, in any workspace. Omits names that
+   * imported passes have now, because a unique index rejects those.
    */
   async listTaken(
     names: { serialNumbers: string[]; googleObjectIds: string[] },
@@ -121,7 +121,7 @@ export class ImportedPasses extends Repository {
     return new Map(rows.map((row) => [row.id, row]))
   }
 
-  /** Records the holders of imported passes as already reported, so that they cause no events. */
+  /** Inserts the holders of imported passes, as already reported, so that they cause no events. */
   private async insertHolders(workspaceId: string, passes: ImportedPass[], at: Date): Promise<void> {
     await insertRows(
       this.db,
@@ -150,7 +150,7 @@ export class ImportedPasses extends Repository {
               object_suffix: googleObjectId,
               sent_version: HELD_VERSION,
               sent_at: at.getTime(),
-              // The other provider's holders are unknown, so assume that each object was saved once.
+              // The number of holders at the other provider is unknown, so assume one.
               holders: 1,
               installed_at: at.getTime(),
             },
@@ -187,13 +187,13 @@ function toImportedRow(workspaceId: string, pass: ImportedPass, at: Date) {
   }
 }
 
-/** Returns an imported pass as a later read would, based on the result of `asStored`. */
+/** Returns an imported pass as a read would return it: the result of `asStored` with the imported fields. */
 export function asImported(stored: StoredPass, pass: ImportedPass): StoredPass {
   const { status, scanPayload, googleObjectId, importedSerialNumber } = pass
   return { ...stored, status, scanPayload, googleObjectId, serialNumber: importedSerialNumber ?? stored.copyId }
 }
 
-/** Returns the copy ID in the name of an object that this server created: `<id>-<kind>`, or the ID. */
+/** Returns the copy ID at the start of the name of an object that this server created (`<id>-<kind>` or `<id>`). */
 function copyIdIn(objectId: string): string {
   return objectId.slice(0, 36)
 }

@@ -4,12 +4,12 @@ import { nextNudge } from '../../core/rules/sending/nudging.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { Repository } from '../db/repository.ts'
 
-/** The result of a check of due passes. */
+/** The result of `Nudges.forgetDue`. */
 export interface Nudged {
   devices: number
-  /** The passes of the devices, without duplicates. */
+  /** The passes of the marked devices, without duplicates. */
   passIds: string[]
-  /** Whether more passes can be due and the limit of devices was not reached. */
+  /** Whether more passes can be due. False if the limit of devices was reached. */
   isMore: boolean
 }
 
@@ -33,7 +33,7 @@ export interface DeviceOfPass {
 /** The maximum number of passes per check. */
 const PASSES = 500
 
-/** The clause that keeps the row of the first push of a version: retries do not change it. */
+/** The SQL clause that ignores repeated pushes of a version, so that the row keeps the time of the first push. */
 const NEWER = `on conflict (pass_id) do update set version = excluded.version, pushed_at = excluded.pushed_at, due_at = excluded.due_at
   where nudges.version < excluded.version`
 
@@ -44,7 +44,7 @@ const CHUNK = 500
  * Passes that were pushed to phones, and the next time to check whether the phones downloaded them (decisions/0018).
  */
 export class Nudges extends Repository {
-  /** Records pushes of versions. Only the first push of a version counts. */
+  /** Records the pushed versions of passes. Ignores repeated pushes of a version. */
   async insert(workspaceId: string, pushes: { passId: string; version: number }[], at: Date): Promise<void> {
     const versions = new Map(pushes.map(({ passId, version }) => [passId, version]))
     if (versions.size === 0) return
@@ -66,9 +66,9 @@ export class Nudges extends Repository {
   }
 
   /**
-   * Checks due passes: marks up to `limit` devices for another push if Apple accepted the last one but they did not
-   * download the pass. Passes whose devices exceed the limit stay due. Skips devices with a push since the pass became
-   * due or since `pushedBefore`.
+   * Marks up to `limit` devices of due passes for another push, if Apple accepted the last push but the device did not
+   * download the pass. Skips devices with a push since the pass became due or since `pushedBefore`. Passes whose
+   * devices exceed the limit stay due.
    */
   async forgetDue(
     workspaceId: string,
@@ -108,7 +108,7 @@ export class Nudges extends Repository {
   }
 
   /**
-   * Returns the devices that have not downloaded the pushed version of passes; none for a pass that changed after the
+   * Returns the devices that have not downloaded the pushed version of their pass. Omits passes that changed since the
    * push.
    */
   private stale(workspaceId: string, passIds: string[]): Knex.QueryBuilder {
@@ -121,7 +121,7 @@ export class Nudges extends Repository {
       .whereRaw('apple_registrations.fetched_version < passes.wallet_version')
   }
 
-  /** Deletes the rows of passes without outdated devices, and schedules the next check, if any, of the other passes. */
+  /** Deletes the rows of passes without outdated devices. Schedules the next check, if any, of the other passes. */
   private async settle(rows: Row[], stale: Set<string>, at: Date): Promise<void> {
     const over = rows.filter(({ pass_id }) => !stale.has(pass_id)).map(({ pass_id }) => pass_id)
     if (over.length > 0) await this.db('nudges').whereIn('pass_id', over).delete()

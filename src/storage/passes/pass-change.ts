@@ -5,14 +5,14 @@ import { type Row, updateRows } from '../db/bulk-rows.ts'
 import { type PassContent, type StoredPass, toContentColumns, toStoredStatus } from './pass-row.ts'
 
 /**
- * Adds the increment of `version` to a change. `version` counts every stored change, including changes of the status.
+ * Returns the change with an increment of `version`, which counts all stored changes, including those of the status.
  */
 export function withVersionBump(db: Knex, change: object, at: Date) {
   return { ...change, version: db.raw('version + 1'), updated_at: at.getTime() }
 }
 
 /**
- * Like `withVersionBump`, but also increments `wallet_version` (the order of the versions that phones show) and
+ * Like `withVersionBump`, but also increments `wallet_version`, which orders the versions that phones show, and
  * advances `modified_at` by at least a second, to a whole second.
  */
 export function withWalletVersionBump(db: Knex, change: object, at: Date) {
@@ -59,12 +59,12 @@ export function lockPasses(db: Knex, workspaceId: string) {
 }
 
 /**
- * The assignment for a pass that is issued at `:at`. A pass is ISSUED from issued_at until issued_until, except from
- * lapsed_from until lapsed_until, when it was expired. These columns show whether the pass was ISSUED at a given time.
+ * The assignments for a pass that is issued at `:at`. A pass is ISSUED from issued_at until issued_until, except while
+ * it was expired, from lapsed_from until lapsed_until.
  */
 export const ISSUED_SPAN = `issued_at = :at, issued_until = case when expires_at < :at then :at else expires_at end`
 
-/** Returns the columns for a pass that becomes void or is rejected, whether or not it was issued. */
+/** Returns the columns that end the ISSUED time, if any, of a pass that becomes void or is rejected. */
 export function endedSpan(db: Knex, at: Date) {
   return { issued_until: db.raw(ENDED_UNTIL, { at: at.getTime() }) }
 }
@@ -73,8 +73,7 @@ const ENDED_UNTIL = `case when issued_at is not null and (issued_until is null o
   else issued_until end`
 
 /**
- * Returns the columns for a pass whose expiry changes. The change can make an expired pass valid, or a valid pass
- * expired.
+ * Returns the columns that adapt the ISSUED time of a pass to a new expiry, which can make an expired pass valid again.
  */
 export function movedSpan(db: Knex, expiresAt: Date | null, at: Date) {
   const values = { until: expiresAt?.getTime() ?? null, at: at.getTime() }
@@ -108,8 +107,8 @@ const UPGRADED = {
 } as const
 
 /**
- * Writes a new revision of locked passes in one statement, and returns the IDs of the written ones. An upgrade does not
- * change labels and variables.
+ * Writes upgrades of locked passes as new revisions, in one statement, and returns the IDs of the written passes. An
+ * upgrade keeps labels and variables.
  */
 export async function writeUpgrades(
   db: Knex,
@@ -122,7 +121,7 @@ export async function writeUpgrades(
     return { id, set: Object.fromEntries(Object.keys(UPGRADED).map((name) => [name, columns[name]!])) }
   })
   const computed = {
-    // Clear the error of an earlier revision, which no longer applies.
+    // Clear the error, because it describes an earlier revision.
     error: 'null',
     revision: 'revision + 1',
     ...WALLET_VERSION_BUMP,
@@ -154,7 +153,7 @@ export function whereIssuedAt(query: Knex.QueryBuilder, at: Date): Knex.QueryBui
     .whereRaw('(passes.lapsed_from is null or passes.lapsed_from > :at or passes.lapsed_until <= :at)', moments)
 }
 
-/** Returns the columns for a new holder, who must not get the links, messages, names, or consent of the former one. */
+/** Returns the columns for a new holder, who must not get the former holder's links, messages, names, or consent. */
 export function toHolderColumns(db: Knex, { copyId, appleToken }: Pick<StoredPass, 'copyId' | 'appleToken'>) {
   const link_generation = db.raw('link_generation + 1')
   return {

@@ -31,7 +31,7 @@ const PASS = mapping({
   externalPassId: text,
   label: text,
   /**
-   * The stored status, possibly still ISSUED after `expiresAt`, when users see EXPIRED. ISSUING is not stored:
+   * The stored status. After `expiresAt`, it can still be ISSUED, although users see EXPIRED. ISSUING is not stored:
    * `selectPass` derives it from the job of the pass.
    */
   status: plain<PassStatus>(),
@@ -46,14 +46,14 @@ const PASS = mapping({
   variables: json<Variables>(),
   redemption: nullable(json<RedemptionPolicy>()),
   hasBalances: flag,
-  /** Null before the first entry. */
+  /** Null before the first balance entry. */
   balanceSums: nullable(json<BalanceSums>()),
   expiresAt: optionalTime,
   scanCode: text,
-  /** The code of another provider's barcode; null if the template defines it. */
+  /** The code in the barcode of another provider; null if the template defines the code. */
   scanPayload: optionalText,
   ...identityFields,
-  /** The name of an imported Google object, without the issuer; null if it follows this server's scheme. */
+  /** The name of an imported Google object, without the issuer; null if the name follows this server's scheme. */
   googleObjectId: optionalText,
   appleToken: text,
   linkGeneration: number,
@@ -97,7 +97,7 @@ export interface StoredPass extends RecordOf<typeof PASS>, RecordOf<typeof JOINE
   serialNumber: string
   /** The group of the pass, and the generation of the group's links. */
   group: (PassGroup & { generation: number }) | null
-  /** The notification in the back field and its sequence number; null before the first one. */
+  /** The notification in the back field and its sequence number; null before the first notification. */
   message: { notificationId: string; number: number } | null
   /** The join page that created the pass; null for other passes. */
   join: (PassJoin & { installedAt: Date | null }) | null
@@ -145,7 +145,7 @@ export interface PassError {
   message: string
 }
 
-/** A row of `passes` with the names of its template and project. */
+/** A row of `passes` with columns of related tables. */
 export interface PassRow extends RowOf<typeof PASS>, RowOf<typeof DERIVED>, RowOf<typeof JOINED> {
   group_generation: number | null
 }
@@ -174,12 +174,12 @@ const unissuedStatus = `case when (select 1 from jobs where jobs.subject = passe
 /** The stored statuses of a pass that is not issued yet. Only earlier versions of the program stored ISSUING. */
 export const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING']
 
-/** Returns the stored status. ISSUING is not stored, because the job of the pass shows it. */
+/** Returns the status to store: QUEUED instead of ISSUING, which `selectPass` derives from the job of the pass. */
 export const toStoredStatus = (status: PassStatus) => (status === 'ISSUING' ? 'QUEUED' : status)
 
 /**
- * Returns the passes of a workspace that are past their expiry and not marked as EXPIRED yet. They are rare, and an
- * index finds them.
+ * Returns the passes of a workspace that are past their expiry but not marked as EXPIRED yet. An index finds these few
+ * passes.
  */
 export function lapsedPasses(db: Knex, workspaceId: string, now: number): Knex.QueryBuilder {
   return db('passes')
@@ -212,7 +212,7 @@ export function toPass(row: PassRow): StoredPass {
   })
 }
 
-/** The order of inserts, so that two batches with the same passes never deadlock. */
+/** The order in which batches insert passes, so that two batches with the same passes never deadlock. */
 export const byExternalId = (a: NewPass, b: NewPass) => (a.externalPassId < b.externalPassId ? -1 : 1)
 
 /** Returns the columns of a new pass: QUEUED, with initial counters. */
@@ -251,7 +251,7 @@ function toJoinColumns(join: PassJoin | null) {
   })
 }
 
-/** Returns a new pass of the newest template version as `toNewRow` stores it, without reading it back. */
+/** Returns a new pass of the newest template version as a read would return it after `toNewRow` stored it. */
 export function asStored(
   workspaceId: string,
   pass: NewPass & Pick<StoredPass, 'templateName' | 'projectName'>,

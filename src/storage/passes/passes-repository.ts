@@ -35,7 +35,7 @@ import {
   UNISSUED,
 } from './pass-row.ts'
 
-/** An update of the visible content: a new revision. */
+/** An update of the visible content, which creates a new revision. */
 export interface PassChange extends PassContent {
   status: PassStatus
   /** The SHA-256 digest of the new scannable code. */
@@ -43,7 +43,7 @@ export interface PassChange extends PassContent {
   /** The new code, and the new payload of an imported pass; omitted if unchanged. */
   scanCode?: string
   scanPayload?: string | null
-  /** Set if the pass goes to another holder. */
+  /** Set if the pass is transferred to another holder. */
   newHolder?: Pick<StoredPass, 'copyId' | 'appleToken'>
 }
 
@@ -69,7 +69,7 @@ export class Passes extends Repository {
     return row && toPass(row)
   }
 
-  /** Like `findForUpdate`, for several passes, in a consistent order. Omits missing ones. */
+  /** Like `findForUpdate`, for several passes, in a consistent order. Omits missing passes. */
   async listForUpdate(workspaceId: string, ids: string[]): Promise<StoredPass[]> {
     if (ids.length === 0) return []
     const values = { workspaceId, ids: bindIds(this.db, ids) }
@@ -101,7 +101,7 @@ export class Passes extends Repository {
     return row && { pass: toPass(row), areLinksClosed: row.links_closed_at !== null }
   }
 
-  /** Returns passes by ID, in any order. Omits unknown ones. */
+  /** Returns passes by ID, in any order. Omits unknown IDs. */
   async listByIds(workspaceId: string, ids: string[]): Promise<StoredPass[]> {
     if (ids.length === 0) return []
     const values = { workspaceId, ids: bindIds(this.db, ids) }
@@ -109,7 +109,7 @@ export class Passes extends Repository {
     return rows.map(toPass)
   }
 
-  /** Returns passes by external ID, in any order. Omits unknown ones. */
+  /** Returns passes by external ID, in any order. Omits unknown IDs. */
   async listByExternalIds(workspaceId: string, externalPassIds: string[]): Promise<StoredPass[]> {
     const values = { workspaceId, externalPassIds: bindIds(this.db, externalPassIds) }
     const rows = await this.read('list-passes-by-external-id', values, () => {
@@ -125,8 +125,8 @@ export class Passes extends Repository {
   }
 
   /**
-   * Inserts QUEUED passes with their index rows and returns the IDs of new ones. Skips passes whose externalPassId is
-   * in use, including by a concurrent request.
+   * Inserts QUEUED passes with their index rows and returns the IDs of the inserted passes. Skips passes whose
+   * externalPassId is in use, including by a concurrent request.
    */
   async insert(workspaceId: string, passes: NewPass[], at: Date): Promise<Set<string>> {
     if (passes.length === 0) return new Set()
@@ -146,7 +146,7 @@ export class Passes extends Repository {
   async update(workspaceId: string, id: string, change: PassChange, at: Date): Promise<void> {
     const { identifierDigest, status, scanCode, scanPayload, newHolder, ...content } = change
     const columns = {
-      // Clear the error of an earlier revision, which no longer applies.
+      // Clear the error, because it describes an earlier revision.
       ...withWalletVersionBump(
         this.db,
         { ...toContentColumns(content), status: toStoredStatus(status), error: null },
@@ -197,7 +197,7 @@ export class Passes extends Repository {
     await this.transition(workspaceId, ids, ['FAILED'], { status: 'QUEUED', error: null }, at)
   }
 
-  /** Until the transaction ends, locks passes that failed for lack of a valid signing identity. Returns them by ID. */
+  /** Locks passes that failed without a valid signing identity until the transaction ends. Returns sorted IDs. */
   async lockUnsigned(workspaceId: string, after: string | undefined, limit: number): Promise<string[]> {
     const failed = lockPasses(this.db, workspaceId).where({ status: 'FAILED' }).whereNull('erased_at')
     if (after !== undefined) failed.where('id', '>', after)
@@ -223,7 +223,7 @@ export class Passes extends Repository {
     return new Map(rows.map((row) => [row.id, row.revision]))
   }
 
-  /** Marks passes that the caller has locked with `lockUnissued` as issued. */
+  /** Marks passes as issued. The caller has locked them with `lockUnissued`. */
   async setIssued(workspaceId: string, ids: string[], at: Date): Promise<void> {
     if (ids.length === 0) return
     const values = { workspaceId, ids: bindIds(this.db, ids), at: at.getTime() }
@@ -266,7 +266,7 @@ export class Passes extends Repository {
     await this.db('passes').where({ workspace_id: workspaceId }).whereIn('id', ids).update(change)
   }
 
-  /** Stores the first time that a wallet held passes of join pages. */
+  /** Stores the time at which a wallet first held passes of join pages. Keeps an existing time. */
   async setJoinInstalled(workspaceId: string, ids: string[], at: Date): Promise<void> {
     await this.db('passes')
       .where({ workspace_id: workspaceId, join_installed_at: null })
@@ -297,7 +297,7 @@ export class Passes extends Repository {
       .update(withVersionBump(this.db, { project_id: null }, at))
   }
 
-  /** Runs a prepared statement on the passes in scope. */
+  /** Runs a prepared statement, limited to the projects that the caller can access. */
   private read(name: string, values: Record<string, Knex.Value>, build: () => Knex.QueryBuilder): Promise<PassRow[]> {
     if (!this.scope) return runPrepared<PassRow>(this.db, name, values, build)
     const inScope = { ...values, projectIds: bindIds(this.db, [...this.scope]) }
@@ -328,7 +328,7 @@ export class Passes extends Repository {
       .update(withVersionBump(this.db, change, at))
   }
 
-  /** Selects passes by the named values `workspaceId` and `ids`. */
+  /** Returns a query for passes by the parameters `workspaceId` and `ids`. */
   private selectAmong() {
     const chosen = this.db('passes')
       .whereRaw(`${boundColumn(this.db, 'passes.workspace_id')} = :workspaceId`)
@@ -336,7 +336,7 @@ export class Passes extends Repository {
     return selectPass(this.db, chosen)
   }
 
-  /** Selects a pass by the named values `workspaceId` and `id`. */
+  /** Returns a query for a pass by the parameters `workspaceId` and `id`. */
   private selectNamed() {
     const one = { 'passes.workspace_id': named(this.db, 'workspaceId'), 'passes.id': named(this.db, 'id') }
     return selectPass(this.db, this.db('passes').where(one))

@@ -15,7 +15,7 @@ const REGISTRATION = mapping({
   pushToken: text,
   registeredAt: time,
   pushedAt: optionalTime,
-  /** The walletVersion of the last push; 0 if there was none, negative if the push must be repeated. */
+  /** The walletVersion of the last push; 0 if there was no push, negative if the push must be repeated. */
   pushedVersion: number,
   fetchedAt: optionalTime,
   fetchedVersion: number,
@@ -35,7 +35,7 @@ type Device = Pick<StoredRegistration, 'passId' | 'deviceId'>
 type Key = (string | number)[]
 type PushedRegistration = Device & Pick<StoredRegistration, 'pushedVersion'>
 
-/** The devices that hold passes in Apple Wallet, and their progress with changes. */
+/** The devices that hold passes in Apple Wallet, with the last pushed and the last downloaded version. */
 export class Registrations extends Repository {
   /**
    * Registers a device, or updates the push token of a registered device. Returns whether the device is new to the
@@ -59,12 +59,11 @@ export class Registrations extends Repository {
   }
 
   /**
-   * Marks a device for another push if it lacks a version, even while a push for this version is in progress. Returns
-   * whether it lacks the version.
+   * If a device lacks a version, marks the device for another push, even while a push is in progress, and returns true.
    */
   async forgetPush(workspaceId: string, passId: string, deviceId: string, version: number): Promise<boolean> {
     const behind = this.one(workspaceId, passId, deviceId).where('fetched_version', '<', version)
-    // Store another value, so that `setPushed` detects the change. Store a lower one, because the hourly figures count
+    // Change the value, so that a concurrent `setPushed` skips the device. Lower it, because the hourly figures count
     // an increase as a push.
     return (await behind.update({ pushed_version: this.db.raw('-1 - abs(pushed_version)') })) > 0
   }
@@ -76,12 +75,12 @@ export class Registrations extends Repository {
   }
 
   /**
-   * Finds a pass by its serial number. This is the only read of a pass without a workspace: the caller must compare the
-   * pass's own token, which authenticates the phone. Searches only the given identities, because imported passes of
-   * different identities can have the same number.
+   * Finds a pass by its serial number, without a workspace. The caller must therefore compare the token of the pass,
+   * which authenticates the phone. Searches only the given identities, because imported passes of different identities
+   * can have the same serial number.
    */
   async findPass(serialNumber: string, identityIds: (string | null)[]): Promise<StoredPass | undefined> {
-    // Compare as a UUID only if the text is one, because serial numbers of other providers can have any form.
+    // Serial numbers of other providers can have any form, so compare the text with IDs only if it is a UUID.
     const values = { own: Uuid.safeParse(serialNumber).data ?? null, serialNumber }
     const rows = await runPrepared<PassRow>(this.db, 'find-pass-by-serial-number', values, () =>
       selectPass(
@@ -106,7 +105,7 @@ export class Registrations extends Repository {
     return (await ofPass.offset(maxDevices - 1).first('pass_id')) !== undefined
   }
 
-  /** Returns whether the device had the pass. */
+  /** Returns whether the device was registered. */
   async delete(workspaceId: string, passId: string, deviceId: string): Promise<boolean> {
     return (await this.one(workspaceId, passId, deviceId).delete()) > 0
   }
@@ -128,8 +127,8 @@ export class Registrations extends Repository {
   }
 
   /**
-   * Records a download. The request does not identify the device, so the download counts for one device that lacks the
-   * version: the last one to list its passes.
+   * Records a download. The request does not identify the device. Of the devices that lack the version, the download
+   * counts for the device that listed its passes last.
    */
   async setFetched(workspaceId: string, passId: string, version: number, at: Date): Promise<void> {
     const candidate = this.db('apple_registrations')
@@ -149,8 +148,8 @@ export class Registrations extends Repository {
   }
 
   /**
-   * Records accepted pushes. Skips devices that, since `pushedVersion` was read, got a newer push or were marked for
-   * another one.
+   * Records accepted pushes. Skips devices whose `pushedVersion` changed since it was read, because they got a newer
+   * push or need another push.
    */
   async setPushed(workspaceId: string, pushes: (PushedRegistration & { version: number })[], at: Date): Promise<void> {
     const newer = pushes.filter(({ pushedVersion, version }) => pushedVersion < version)
@@ -172,8 +171,8 @@ export class Registrations extends Repository {
   }
 
   /**
-   * Updates devices that the caller has locked, in chunks. Inside a transaction, the call does not wait for the
-   * database.
+   * Updates devices, in chunks. Inside a transaction, does not wait for the database. The caller has locked the
+   * devices.
    */
   private async set(workspaceId: string, columns: string[], keys: Key[], change: object): Promise<void> {
     for (let from = 0; from < keys.length; from += CHUNK) {
@@ -206,12 +205,11 @@ export class Registrations extends Repository {
   }
 
   /**
-   * Gives the devices that hold changed passes the next update tag, and locks the tag counter until the transaction
-   * ends. The tag is stored with devices and not with passes, because an update of a pass writes to the indexes of all
-   * pass lists (decisions/0014).
+   * Assigns the next update tag to the devices that hold changed passes. Locks the tag counter until the transaction
+   * ends. Devices store the tag, because a tag in a pass would change the indexes of all pass lists (decisions/0014).
    */
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
-    // Lock passes and devices before the counter, so that a wait for their locks does not delay other changes.
+    // Lock the counter last. Otherwise, other changes would wait for it while this change waits for a pass.
     const held = this.ofPasses(workspaceId, passIds).select('pass_id')
     const lockHeld = () => lockPasses(this.db, workspaceId).whereIn('id', held).select('id')
     const [, devices] = await Promise.all([lockRows(this.db, lockHeld), this.lock(workspaceId, passIds)])
@@ -238,7 +236,7 @@ export class Registrations extends Repository {
 /** A registration that was removed because its token is invalid. */
 export type DroppedRegistration = Pick<StoredRegistration, 'workspaceId' | 'passId' | 'pushToken'>
 
-/** Restricts a query to passes of some Apple identities; null for the identity of the server. */
+/** Restricts a query to passes of the given Apple identities. Null stands for the identity of the server. */
 export function whereOfIdentities(passes: Knex.QueryBuilder, identityIds: (string | null)[]): void {
   const ids = identityIds.filter((id) => id !== null)
   passes.whereIn('passes.apple_identity_id', ids)

@@ -39,7 +39,7 @@ const WALLET = mapping({
   fetchedAt: optionalTime,
   pushedVersion: number,
   pushedAt: optionalTime,
-  /** The wallet version of the pass, which it has had since `changedAt`. */
+  /** The newest wallet version of the pass; `changedAt` is the time of this version. */
   walletVersion: number,
   changedAt: time,
   lastError: optionalText,
@@ -72,13 +72,13 @@ export class Wallets extends Repository {
     this.passesAtOnce = passesAtOnce
   }
 
-  /** @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list */
+  /** @throws ApiError VALIDATION_ERROR for a cursor that is malformed or belongs to another list */
   async list(workspaceId: string, filter: WalletFilter, request: PageRequest): Promise<ListPage<StoredWallet>> {
     const { limit } = request
     const { changedBefore, ...filters } = filter
     const list = ['wallets', changedBefore !== undefined]
     const { cursor, offset, listKey } = findPlace(request, { list, filters, keyType: 'integer' })
-    // A page can end between two wallets of a pass. The key of a cursor is the number of wallets of this pass to skip.
+    // A page can end between two wallets of a pass, so a cursor's key is the number of the pass's wallets to skip.
     const skipped = cursor ? (cursor.key as number) : offset
     const arms = this.arms(workspaceId, filter)
     const rows = await (request.offset
@@ -206,8 +206,8 @@ export class Wallets extends Repository {
   }
 
   /**
-   * Like `readPage`, but with statements of limited size, as in `inParts`: if few wallets are outdated, the next
-   * outdated wallet can be a million passes away.
+   * Like `readPage`, but with statements of limited size, as in `inParts`. Otherwise, if few wallets are outdated, one
+   * statement could read a million passes.
    */
   private async findPage(workspaceId: string, arms: Arm[], page: Place): Promise<Row[]> {
     const wanted = page.limit + page.skipped

@@ -10,7 +10,7 @@ import { Registrations } from './registrations.ts'
  */
 export interface WalletTable {
   table: string
-  /** The condition that the wallet of a row holds its pass; by default, the wallets of all rows do. */
+  /** The condition that the wallet of a row holds its pass; omitted if the wallet of every row does. */
   holds?: string
   /** The condition that a wallet lacks the newest version. */
   isStale: string
@@ -25,7 +25,7 @@ export interface WalletTable {
 export const walletTables: Record<Platform, WalletTable> = {
   apple: {
     table: 'apple_registrations',
-    // A device without downloads has version 1, the one that was added, although its `fetched_version` is 0.
+    // A device without downloads has `fetched_version` 0, but shows version 1, with which the pass was added.
     isStale: 'passes.wallet_version > 1 and wallet.fetched_version < passes.wallet_version',
     devices: 'count(*)',
     device: 'wallet.device_id',

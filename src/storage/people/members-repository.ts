@@ -15,7 +15,7 @@ const MEMBER = mapping({
   createdAt: time,
 })
 
-/** A role of a member. A member can have several. */
+/** One role of a member, who can have several roles. */
 export interface StoredMember extends RecordOf<typeof MEMBER> {}
 
 type Row = RowOf<typeof MEMBER>
@@ -33,7 +33,7 @@ export class Members extends Repository {
     return MEMBER.read(stored!)
   }
 
-  /** Removes all roles of a member, or one. Returns the IDs of the removed roles. */
+  /** Removes one role of a member or, by default, all roles. Returns the IDs of the removed roles. */
   remove(workspaceId: string, email: string, role?: PersonRole): Promise<string[]> {
     const removed = this.db('members').where({ workspace_id: workspaceId, email, ...(role && { role }) })
     return deleteReturningIds(this.db, removed)

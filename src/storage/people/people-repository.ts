@@ -3,7 +3,7 @@ import type { PersonRole } from '../../core/rules/people/person-roles.ts'
 import { json, mapping, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
-/** A role that the provider claimed for a person. */
+/** A role that the identity provider claimed for a person. */
 export interface ClaimedRole {
   workspaceId: string
   role: PersonRole

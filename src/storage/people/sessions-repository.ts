@@ -16,7 +16,7 @@ const SESSION = mapping({
   id: text,
   workspaceId: text,
   personId: text,
-  /** The session at the provider, if the provider names one. */
+  /** The ID of the session at the identity provider, if the provider sends one. */
   providerSession: optionalText,
   createdAt: time,
   lastUsedAt: time,
@@ -128,7 +128,7 @@ export class Sessions extends Repository {
     return this.endAll((query) => query.where({ digest }))
   }
 
-  /** Ends the sessions of a person in all workspaces, or those of one session at the provider. */
+  /** Ends a person's sessions in all workspaces, or only those that belong to one session at the provider. */
   async endOfPerson(
     issuer: string,
     { subject, providerSession }: { subject?: string | undefined; providerSession?: string | undefined },
@@ -154,7 +154,7 @@ export class Sessions extends Repository {
     return (await this.db('logout_tokens').insert(row).onConflict('digest').ignore().returning('digest')).length > 0
   }
 
-  /** Selects sessions before it deletes them, because a delete cannot return the columns of people. */
+  /** Deletes and returns sessions. Selects them first, because a delete cannot return the columns of people. */
   private async endAll(select: (query: Knex.QueryBuilder) => void): Promise<EndedSession[]> {
     const rows: EndedRow[] = await this.db('sessions')
       .join('people', 'people.id', 'sessions.person_id')

@@ -25,7 +25,7 @@ const ACCEPTED = mapping({
 
 export interface NewAcceptedScan extends RecordOf<typeof ACCEPTED> {}
 
-/** The number of uses of a pass and the time of the last one, in total and in one scan context. */
+/** The number of uses of a pass and the time of the last use, in total and in one scan context. */
 export interface UseCounts {
   count: number
   lastAt: Date | null
@@ -88,7 +88,7 @@ interface SegmentRow {
   first_at: number
 }
 
-/** Accepted scans that were not reversed, which policies count. Scans without a context form a separate context. */
+/** The uses that policies count: accepted, not reversed scans. Scans without a context form a separate context. */
 export class AcceptedScans extends Repository {
   async insert(workspaceId: string, scans: NewAcceptedScan[]): Promise<void> {
     const rows = scans.map((scan) => ({ ...ACCEPTED.write(scan), workspace_id: workspaceId }))
@@ -115,8 +115,8 @@ export class AcceptedScans extends Repository {
 
   /**
    * Returns the part of each history that every evaluation needs, in the order of `asked`. Reads only counts and the
-   * first and last rows of index ranges, with one statement for all passes. A caller that records the evaluated scan
-   * must first lock the passes, at the latest in the same round trip.
+   * first and last rows of index ranges, with one statement for all passes. A caller that records the scan afterwards
+   * must lock the passes before this statement, which can be in the same round trip.
    */
   async listHistories(workspaceId: string, asked: AskedHistory[]): Promise<FoundHistory[]> {
     if (asked.length === 0) return []
@@ -133,8 +133,8 @@ export class AcceptedScans extends Repository {
   }
 
   /**
-   * Returns the counts of each plan by key, in the order of `asked`. Runs no query if no policy counts by window or
-   * period.
+   * Returns the counts of the windows and periods of each plan, by key, in the order of `asked`. Runs no query if no
+   * policy counts by window or period.
    */
   async listRangeCounts(workspaceId: string, asked: AskedCounts[]): Promise<RedemptionHistory['counts'][]> {
     const found = asked.map(({ plan }) => createRangeCounts(plan))
@@ -161,7 +161,7 @@ export class AcceptedScans extends Repository {
     return found.map(({ counts }) => counts)
   }
 
-  /** Returns the uses by pass. Omits passes without uses. */
+  /** Returns the uses of each pass, in total and in a context. Omits passes without uses. */
   async listCounts(workspaceId: string, passIds: string[], contextKey: string | null): Promise<Map<string, UseCounts>> {
     const isContext = 'case when scan_context_key = ? then scanned_at end'
     const key = contextKey ?? NO_CONTEXT
@@ -250,7 +250,7 @@ function segmentSql(db: Knex, isKeyless: boolean): string {
     from given ${joinEach(db, 'accepted_scans', within)} group by n, debited_window`
 }
 
-/** The uses of a segment that were debited to one window, or to none. */
+/** The uses in a time segment that were debited to the same window, or to no window. */
 export interface SegmentUses extends Range {
   debited_window: string | null
   uses: number
@@ -259,8 +259,8 @@ export interface SegmentUses extends Range {
 }
 
 /**
- * Returns the segments of time between the ends of ranges, without segments that are in no range. Hundreds of windows
- * can overlap, so counting a use once in its segment takes far less work than counting it in each window.
+ * Splits overlapping ranges into segments at their ends. Omits gaps between ranges. Hundreds of windows can overlap, so
+ * counting each use once, in its segment, takes far less work than counting it in each window.
  */
 export function segmentsOf(ranges: readonly Range[]): Range[] {
   const changes = new Map<number, number>()
@@ -276,7 +276,7 @@ export function segmentsOf(ranges: readonly Range[]): Range[] {
   })
 }
 
-/** Adds up the uses of segments into the counts of windows and periods. */
+/** Adds up the uses of segments into counts of windows and periods. */
 export function createRangeCounts({ counted, windows }: Pick<RedemptionPlan, 'counted' | 'windows'>) {
   const counts = new Map(counted.map(({ key }) => [key, { count: 0, firstAt: null as Date | null }]))
   const byKey = new Map(counted.map((range) => [range.key, range]))
@@ -293,8 +293,8 @@ export function createRangeCounts({ counted, windows }: Pick<RedemptionPlan, 'co
       const key = segment.debited_window
       const debited = key === null ? undefined : windows.get(key)
       const own = debited && byKey.get(key!)
-      // If the debited window contains the segment, the segment's other windows overlap with that window, so they do
-      // not count the use.
+      // If the debited window contains the segment, every other window of the segment overlaps the debited window. Then
+      // only the debited window counts the use.
       const ranges = own && overlaps(own, segment) ? [own, ...counted.filter(({ isWindow }) => !isWindow)] : counted
       for (const range of ranges) {
         if (range.isKeyless !== segment.isKeyless || !overlaps(range, segment)) continue

@@ -5,7 +5,7 @@ import { toDate } from '../db/dialect.ts'
 import { json, mapping, nullable, optionalText, plain, type RowOf, text, time } from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 
-/** Selects the attempts to evaluate again. */
+/** The filter of the attempts to evaluate again. */
 export interface ReplayFilter {
   projectId: string
   templateId?: string | undefined
@@ -25,9 +25,9 @@ export interface ReplayedPass {
   expiresAt: Date | null
 }
 
-/** The ledger of a project, to evaluate it under another policy. */
+/** The ledger of a project, for an evaluation under another policy. */
 export class Replays extends Repository {
-  /** Counts the attempts in the window, up to `limit`. Uses an index that starts with the project. */
+  /** Counts the attempts in the time window, up to `limit`. Uses an index that starts with the project. */
   async countAttempts(
     workspaceId: string,
     { projectId, templateId, from, to }: ReplayFilter,
@@ -44,7 +44,7 @@ export class Replays extends Repository {
     return countRows(this.db.from(some.as('some')))
   }
 
-  /** Returns the next passes of a project, by ID. */
+  /** Returns the passes of a project after `after`, ordered by ID. */
   async listPasses(
     workspaceId: string,
     { projectId, templateId }: ReplayFilter,
@@ -61,8 +61,8 @@ export class Replays extends Repository {
   }
 
   /**
-   * Returns up to `limit` entries of passes. For one pass, these are the next entries by scan time. For several passes,
-   * their order is undefined.
+   * Returns up to `limit` ledger entries of passes: in any order or, for a single pass, the entries after `after` by
+   * scan time.
    */
   async listEntries(
     workspaceId: string,
@@ -90,7 +90,7 @@ export class Replays extends Repository {
   }
 }
 
-/** Most scans of a project use one of a few policies, so parse and store each policy once. */
+/** Parsed policies by their JSON. Most scans of a project use one of a few policies. */
 const policies = new Map<string, RedemptionPolicy>()
 const MAX_POLICIES = 100
 

@@ -52,7 +52,7 @@ export const SCAN = mapping({
   conflict: plain<LedgerReason | null>(),
   /** The time that the device sent, if it was outside the accepted range. */
   deviceTime: optionalTime,
-  /** The date as YYYY-MM-DD for which the scan was evaluated. */
+  /** The date for which the scan was evaluated, as YYYY-MM-DD. */
   validateAsOf: optionalText,
   reversesScanId: optionalText,
   reversalReason: optionalText,
@@ -60,7 +60,7 @@ export const SCAN = mapping({
   tokenId: optionalText,
   zoneId: optionalText,
   direction: plain<Direction | null>(),
-  /** The scan whose use an accepted re-entry into a zone continues. */
+  /** For an accepted re-entry into a zone, the scan whose use it continues. */
   useScanId: optionalText,
 })
 

@@ -4,7 +4,7 @@ import { isOneOf } from '../db/bulk-rows.ts'
 import { Repository } from '../db/repository.ts'
 import { COUNTED_AS_NONE, countsOf, GATE_CHARACTERS, gateOf } from '../operations/counters.ts'
 
-/** The filters of statistics of the ledger. */
+/** The filters of scan statistics. */
 export interface ScanStatsRequest {
   projectId?: string[] | undefined
   templateId?: string[] | undefined
@@ -34,7 +34,7 @@ export interface GateFigures {
 
 /** The filters of statistics over time. */
 export interface TimeStatsRequest extends ScanStatsRequest {
-  /** Gates, compared by their first 100 characters, as in the counters. */
+  /** Names of gates. Only the first 100 characters are compared, as in the counters. */
   gate?: string[] | undefined
 }
 
@@ -49,9 +49,9 @@ const NONE: ScanFigures = { totalPasses: 0, redeemed: 0, totalScans: 0, totalDen
 export class ScanStats extends Repository {
   /**
    * Returns the statistics by project ID, in ascending order. Passes and scans without a project are last, under null.
-   * After a project is deleted, its scans still count under its ID, and its passes count under null. Most numbers are
-   * read from counters. An index is used only to count scans in a time window, and passes that were accepted in a
-   * window or in one of several contexts.
+   * After a project is deleted, its scans still count under its ID, and its passes count under null. Reads counters,
+   * except for scans in a time window, and for passes accepted in a time window, a range of contexts, or several
+   * contexts.
    */
   async counts(workspaceId: string, request: ScanStatsRequest): Promise<Map<string | null, ScanFigures>> {
     const filters = await withoutNeedlessBounds(this.db, workspaceId, this.narrowed(request))
@@ -82,14 +82,14 @@ export class ScanStats extends Repository {
         lastScanAt: new Date(Math.max(last, sum.lastScanAt?.getTime() ?? last)),
       }))
     }
-    // If projects are requested, omit the passes that count under null, because their project is being deleted.
+    // If the request names projects, omit null: it counts passes of a requested project that is being deleted.
     if (filters.projectId) figures.delete(null)
     return new Map([...figures].sort(([a], [b]) => (b === null || (a !== null && a < b) ? -1 : 1)))
   }
 
   /**
-   * Returns the statistics of up to `limit` gates, most scans first. They are read from counters. With a window or a
-   * context, the scans are counted along an index instead.
+   * Returns the statistics of up to `limit` gates, most scans first. Reads counters or, for a time window or a context,
+   * counts scans along an index.
    */
   async countsByGate(workspaceId: string, request: ScanStatsRequest, limit: number): Promise<GateFigures[]> {
     const filters = await withoutNeedlessBounds(this.db, workspaceId, this.narrowed(request))
@@ -113,7 +113,7 @@ export class ScanStats extends Repository {
         )
     const rows: Record<'gate' | 'scans' | 'denied' | 'reversed' | 'exits', string | number>[] = await counted
       .groupByRaw('1')
-      // Omit gates with a count of zero, whose scans were all erased.
+      // Omit gates with a count of zero: all of their scans were erased.
       .havingRaw(`sum(${isOfSome ? 1 : 'n'}) > 0`)
       .orderByRaw('2 desc, 1')
       .limit(limit)
@@ -138,7 +138,7 @@ export class ScanStats extends Repository {
     const filters = this.narrowed(request)
     const [first] = starts
     if (first === undefined) return []
-    // Write the step as a literal, because SQLite does not round a quotient down if it binds the step as a fraction.
+    // Write the step as a literal. SQLite would read a parameter as a fraction and not round the quotient down.
     const step = commonStep(starts) || Number.MAX_SAFE_INTEGER
     const scans = narrowed(this.db('scans').where('scans.workspace_id', workspaceId), 'scans', filters)
     if (request.gate) {
@@ -191,7 +191,7 @@ async function countRedeemed(db: Knex, workspaceId: string, request: ScanStatsRe
     const passes = ofScans(narrowed(accepted, 'accepted_scans', request), request)
       .distinct('project_id', 'pass_id')
       .as('passes')
-    // Select distinct rows and count these. PostgreSQL would sort all uses to count distinct values.
+    // Count the rows of a distinct subquery, because PostgreSQL would sort all uses for a distinct count.
     const rows: Row[] = await db(passes).groupBy('project_id').select('project_id').count({ n: '*' })
     return rows
   }
@@ -200,7 +200,7 @@ async function countRedeemed(db: Knex, workspaceId: string, request: ScanStatsRe
   return sumByProject(scanContextKey ? counted.whereIn('key', contexts) : counted)
 }
 
-/** Returns the number of scans by project, result, and reason, with reversals. For a time window, omits the reasons. */
+/** Returns the number of scans and reversals by project, result, and reason; for a time window, without the reasons. */
 export async function sumScans(db: Knex, workspaceId: string, request: ScanStatsRequest): Promise<ScanSum[]> {
   const { scanContextKey, scanContextFrom, scanContextUntil, scanned } = request
   if (scanned?.from || scanned?.to) return countRows(db, workspaceId, request)
@@ -222,8 +222,8 @@ async function readSums(counted: Knex.QueryBuilder): Promise<ScanSum[]> {
 }
 
 /**
- * Counts scans with one aggregate per result, in the order of a covering index that starts with the project. To group
- * by result instead, the database would sort all rows.
+ * Counts scans with one aggregate per result, so that the database can read a covering index that starts with the
+ * project. If the query grouped by result, the database would sort all rows.
  */
 async function countRows(db: Knex, workspaceId: string, request: ScanStatsRequest): Promise<ScanSum[]> {
   const scans = narrowed(db('scans').where('scans.workspace_id', workspaceId), 'scans', request)
@@ -246,7 +246,7 @@ async function countRows(db: Knex, workspaceId: string, request: ScanStatsReques
 
 const RESULTS = ['accepted', 'denied', 'reversal'] as const
 
-/** Removes bounds that exclude nothing, so that the counters can be used. */
+/** Removes time bounds that exclude no scan, so that the counters can be used. */
 async function withoutNeedlessBounds(
   db: Knex,
   workspaceId: string,
@@ -324,7 +324,7 @@ function whereContext(query: Knex.QueryBuilder, column: string, request: ScanSta
   return query
 }
 
-/** Adds the condition that a column is within one of the bounds, in the text order of the database. */
+/** Adds the condition that a column is within at least one of the bounds, in the text order of the database. */
 function whereAnyBound(
   query: Knex.QueryBuilder,
   column: string,
@@ -337,7 +337,7 @@ function whereAnyBound(
 }
 
 /**
- * @param of returns the SQL that counts the scans of a row with a result: of all reasons (`%`), or of exits from zones
+ * @param of returns the SQL for the number of scans of a row with a result: all scans (`%`), or only exits from zones
  */
 function sums(db: Knex, gate: string, of: (result: string, reason: '%' | 'exit') => string): Knex.Raw {
   const sum = (result: string, reason: '%' | 'exit' = '%') => `sum(${of(result, reason)})`

@@ -13,11 +13,11 @@ import { sumScans } from './scan-stats.ts'
  * data and the addition to the hash chain. */
 export class Scans extends Repository {
   /**
-   * Inserts scans and returns the IDs of new ones. Skips scans whose externalRef is in use, including by a concurrent
-   * request.
+   * Inserts scans and returns the IDs of the inserted scans. Skips scans whose externalRef is in use, including by a
+   * concurrent request.
    */
   async insert(workspaceId: string, scans: StoredScan[]): Promise<Set<string>> {
-    // Use a consistent order, so that two batches with the same externalRefs never deadlock.
+    // Sort the scans. Otherwise, two batches with the same externalRefs could deadlock.
     const rows = scans.toSorted(byExternalRef).map((scan) => ({
       ...SCAN.write(scan),
       workspace_id: workspaceId,
@@ -40,7 +40,7 @@ export class Scans extends Repository {
     return row && SCAN.read(row)
   }
 
-  /** Returns scans by external reference. Omits unknown ones. */
+  /** Returns scans by external reference. Omits unknown references. */
   async listByExternalRefs(workspaceId: string, externalRefs: string[]): Promise<StoredScan[]> {
     const rows: ScanRow[] = await this.ofWorkspace(workspaceId).whereIn('external_ref', externalRefs).select()
     return rows.map(SCAN.read)
@@ -100,7 +100,7 @@ async function listScans(db: Knex, workspaceId: string, request: ScanListRequest
   return listPage(db, query, SPEC, sorted, SCAN.read, undefined, count)
 }
 
-/** Counts the scans that match the filters. Only for requests whose filters are all covered by counters. */
+/** Counts the scans that match the filters. The counters must cover all filters of the request. */
 async function countListed(db: Knex, workspaceId: string, request: ScanListRequest): Promise<number> {
   const { projectId, templateId, result, resultGroup, reason, scanContextKey } = request
   const rows = await sumScans(db, workspaceId, { projectId, templateId, scanContextKey })
@@ -124,9 +124,7 @@ function whereAny(query: Knex.QueryBuilder, column: string, values: string[] | u
   else query.whereIn(column, values)
 }
 
-/**
- * Returns the condition for a result of the API. A specific rejection is stored as `denied`, and found by its reason.
- */
+/** Returns the condition for a result of the API. The ledger stores a specific rejection as `denied` with a reason. */
 function conditionOf(result: ScanResult): Record<string, string> {
   const reason = Object.entries(rejections).find(([, rejection]) => rejection === result)?.[0]
   return reason ? { 'scans.reason': reason } : { 'scans.result': result }

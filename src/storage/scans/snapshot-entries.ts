@@ -22,7 +22,7 @@ import { type ChangePlace, type ChangesRequest, Snapshots } from './snapshots.ts
 export interface SnapshotRequest {
   /** Null for all passes of the workspace. */
   projectId: string | null
-  /** The latest creation time to include: with later passes, the pages might never end. */
+  /** The latest creation time to include. Without a limit, new passes could add pages without end. */
   madeUntil: Date
   /** The ID of the last pass of the previous page. */
   after?: string
@@ -34,7 +34,7 @@ export interface SnapshotChanges {
   rows: SnapshotEntry[]
   /** The IDs of erased passes. */
   removed: string[]
-  /** The start of the next page; null after the last one. */
+  /** The start of the next page; null on the last page. */
   next: ChangePlace | null
 }
 
@@ -74,7 +74,7 @@ interface ScanRow {
 /** The number of scans after which a page ends early, so that memory use does not grow with the history. */
 const SCANS_PER_PAGE = 10_000
 
-/** The maximum number of scans per pass: the newest ones. No policy counts more. */
+/** The maximum number of scans per pass, newest first. No policy counts more scans. */
 const SCANS_PER_PASS = 100_000
 
 /** Passes in the form that scanners download, ordered by ID. */
@@ -105,10 +105,7 @@ export class SnapshotEntries extends Repository {
     }
   }
 
-  /**
-   * Returns the accepted scans of passes; `undefined` if there are several passes, and the sum of their scans is too
-   * large for a page.
-   */
+  /** Returns the accepted scans of passes; `undefined` if several passes have more than SCANS_PER_PAGE in total. */
   private async scansOf(workspaceId: string, ids: string[]): Promise<Map<string, ScanRow[]> | undefined> {
     const found: ScanRow[] = await this.scans(workspaceId, ids).limit(SCANS_PER_PAGE + 1)
     if (found.length <= SCANS_PER_PAGE) return groupBy(found, passOf)
@@ -144,14 +141,13 @@ export class SnapshotEntries extends Repository {
     return projectId === null ? query : query.where('passes.project_id', projectId)
   }
 
-  /** Returns as many of the passes as fit on a page with their accepted scans, at least one. */
+  /** Returns the first passes of a page with their scans: as many as SCANS_PER_PAGE allows, but at least one. */
   private async withScans(workspaceId: string, page: PassRow[]) {
     const ids = page.map((pass) => pass.pass_id)
     const all = this.scans(workspaceId, ids).orderBy('pass_id')
     const found: ScanRow[] = await all.limit(SCANS_PER_PAGE + 1)
     if (found.length <= SCANS_PER_PAGE) return { passes: page, scans: groupBy(found, passOf) }
-    // Cut the page before the last pass with scans. Scans are read in the order of the passes, so the last pass's scans
-    // can be incomplete.
+    // The limit can cut off scans of the last pass that was read, so end the page before this pass.
     const cut = ids.indexOf(found.at(-1)!.pass_id)
     const passes = page.slice(0, Math.max(1, cut))
     const scans = groupBy(found, passOf)

@@ -10,9 +10,9 @@ const SNAPSHOT = mapping({
   id: text,
   projectId: optionalText,
   madeAt: time,
-  /** A position in the order of changes of passes. All changes before it were visible when the snapshot began. */
+  /** A position in the sequence of pass changes. All earlier changes were visible when the snapshot began. */
   changedFrom: position,
-  /** A position after `changedFrom`. No change at or after it was visible when the snapshot began. */
+  /** A position after `changedFrom`. No change from this position on was visible when the snapshot began. */
   changedTo: position,
   /** Like `changedFrom`, for scan events. */
   scannedFrom: position,
@@ -28,7 +28,7 @@ type SnapshotRow = RowOf<typeof SNAPSHOT>
 /** A snapshot that the API returned, and its positions in the sequences of changes and scans (decisions/0010). */
 export interface StoredSnapshot extends RecordOf<typeof SNAPSHOT> {}
 
-/** The changes between the beginnings of two snapshots. */
+/** A request for the changes between the beginnings of two snapshots. */
 export interface ChangesRequest {
   since: StoredSnapshot
   until: StoredSnapshot
@@ -60,8 +60,8 @@ interface ChangeRow {
 /** Snapshots that were returned, and the changes since them. */
 export class Snapshots extends Repository {
   /**
-   * Begins a snapshot. Every change is in the data that is read for the snapshot afterwards, or in the changes since
-   * the snapshot.
+   * Begins a snapshot, whose data the caller reads afterwards. No change is lost: each change is in this data or in the
+   * changes since the snapshot.
    */
   async insert(
     workspaceId: string,
@@ -99,8 +99,8 @@ export class Snapshots extends Repository {
   }
 
   /**
-   * Whether pages read since a snapshot began can be returned again: no pass was erased, and no template renamed, in
-   * the meantime.
+   * Whether pages that were read since a snapshot began can be returned again, because no pass was erased and no
+   * template was renamed since then.
    */
   async mayRepeat(workspaceId: string, list: StoredSnapshot): Promise<boolean> {
     const erased = this.db('passes')
@@ -114,7 +114,7 @@ export class Snapshots extends Repository {
     return Object.values(found).every((isThere) => !isThere)
   }
 
-  /** Returns the next changes after `after`, or the first ones. A page with fewer than `limit` changes is the last. */
+  /** Returns the changes after `after`, or the first changes. A page with fewer than `limit` changes is the last. */
   async listChanged(
     workspaceId: string,
     { after, limit, since, until }: ChangesRequest & { after?: ChangePlace | undefined; limit: number },
@@ -152,7 +152,7 @@ interface SourceRequest extends ChangesRequest {
   ofProject(query: Knex.QueryBuilder, table: 'passes' | 'scans'): Knex.QueryBuilder
 }
 
-/** The query of each source. Each reads an index in order. */
+/** The query of each kind of change. Each query reads an index in order. */
 const sources: Record<ChangeSource, (db: Knex, request: SourceRequest) => Knex.QueryBuilder> = {
   /** Finds created and changed passes, including erased ones. */
   changed(db, request) {
@@ -164,7 +164,7 @@ const sources: Record<ChangeSource, (db: Knex, request: SourceRequest) => Knex.Q
     })
   },
 
-  /** Finds passes with accepted or reversed scans, by their events, which have positions in commit order. */
+  /** Finds passes with accepted or reversed scans. Reads their events, which have positions in commit order. */
   scanned(db, request) {
     const query = request
       .ofProject(db('events').crossJoin('scans' as never), 'scans')

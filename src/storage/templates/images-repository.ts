@@ -55,13 +55,13 @@ export class Images extends Repository {
     return this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).select(RECORD)
   }
 
-  /** Inserts derived files. Keeps existing ones, because two servers can derive the same file. */
+  /** Inserts derived files. Skips existing files, because two servers can derive the same file. */
   async insertFiles(workspaceId: string, imageId: string, files: StoredImageFile[]): Promise<void> {
     const rows = files.map(({ size, data }) => ({ image_id: imageId, workspace_id: workspaceId, size, data }))
     if (rows.length > 0) await this.db('image_files').insert(rows).onConflict(['image_id', 'size']).ignore()
   }
 
-  /** Returns the existing files in these sizes. Reads across workspaces, like `findPublic`. */
+  /** Returns the existing files of an image in the given sizes. Reads across workspaces, like `findPublic`. */
   async listFiles(imageId: string, sizes: string[]): Promise<StoredImageFile[]> {
     return this.db('image_files').where({ image_id: imageId }).whereIn('size', sizes).select('size', 'data')
   }
@@ -105,8 +105,8 @@ export class Images extends Repository {
     const ids: string[] = await this.ofPass(workspaceId, passId).whereNotIn('image_id', kept).pluck('image_id')
     if (ids.length === 0) return
     const ours = this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids)
-    // Lock the images. This waits for transactions that give an image to another pass, so that their uses of it are
-    // visible below.
+    // Lock the images, to wait for transactions that give an image to another pass. Otherwise, the query below would
+    // miss this use, and the image would be deleted.
     await ours.clone().orderBy('id').select('id').forUpdate()
     await this.ofPass(workspaceId, passId).whereIn('image_id', ids).delete()
     const shared: string[] = await this.db('pass_images')
@@ -120,7 +120,7 @@ export class Images extends Repository {
     await this.db('images').where({ workspace_id: workspaceId }).whereIn('id', free).delete()
   }
 
-  /** Returns the definitions that contain one of the IDs, including drafts. */
+  /** Returns the definitions, including drafts, that contain at least one of the IDs. */
   private async listNamed(workspaceId: string, ids: string[]): Promise<string[]> {
     if (ids.length === 0) return []
     return this.db('template_versions')

@@ -127,7 +127,7 @@ export class TemplateVersions extends Repository {
       .update({ definition: JSON.stringify(definition), updated_at: at.getTime() })
   }
 
-  /** Publishes a draft permanently. The caller has locked it. */
+  /** Publishes a draft, which the caller has locked. Publishing cannot be undone. */
   async setPublished(workspaceId: string, id: string, at: Date): Promise<void> {
     await this.db('template_versions')
       .where({ workspace_id: workspaceId, id })
@@ -155,7 +155,7 @@ export class TemplateVersions extends Repository {
 
   /**
    * Returns the IDs of the published versions before a version, ordered by number. Passes can have been rendered with
-   * any of them.
+   * any of these versions.
    */
   listPublishedBefore(workspaceId: string, templateId: string, version: number): Promise<string[]> {
     return this.db('template_versions')
@@ -201,7 +201,7 @@ export class TemplateVersions extends Repository {
   async findPublished(workspaceId: string, templateId: string, version: number): Promise<PublishedVersion | undefined> {
     const row = await this.rendering(workspaceId)
       .where({ template_id: templateId, stage: 'published' })
-      // Cast the number, because PostgreSQL rejects a number that exceeds the type of the column.
+      // Cast the number. Otherwise, PostgreSQL rejects a number that is too large for the column.
       .whereRaw('version = cast(? as bigint)', [version])
       .first()
     return row && toPublished(row)
@@ -243,7 +243,7 @@ const MAX_KEPT = 4 * 1024 * 1024
 
 const parsed = createFairCache<{ json: string; definition: WrittenDefinition }>(MAX_KEPT, ({ json }) => json.length)
 
-/** Returns the same object for the same version while it is cached, so that caches of compiled definitions find it. */
+/** Parses a definition, or returns the cached object. Caches of compiled definitions rely on the same object. */
 function parseOnce({ workspace_id: workspaceId, id, definition: json }: PublishedRow): WrittenDefinition {
   const known = parsed.get(workspaceId, id)
   if (known?.json === json) return known.definition

@@ -106,7 +106,7 @@ export class Templates extends Repository {
     return row && toTemplate(row)
   }
 
-  /** Hides a template. Returns false if it does not exist. */
+  /** Marks a template as deleted. Returns false if the template does not exist. */
   async delete(workspaceId: string, id: string, at: Date): Promise<boolean> {
     return (await this.live(workspaceId).where({ id }).update({ deleted_at: at.getTime() })) > 0
   }
@@ -121,8 +121,8 @@ export class Templates extends Repository {
   }
 
   /**
-   * Sets the version from which new passes are issued: the published one with the highest number, even if it was
-   * published earlier.
+   * Sets the version from which new passes are issued: the published version with the highest number, even if another
+   * version was published later.
    */
   async setPublished(
     workspaceId: string,

@@ -90,14 +90,14 @@ export interface StoredFailure extends UpgradeFailure {
 /** The next passes that match the filter of an upgrade. */
 export interface NextPasses {
   passes: StoredPass[]
-  /** The end of the range that was read; null if no range follows, or if the limit cut the range. */
+  /** The end of the range that was read; null if this is the last range, or if the limit ended it early. */
   upTo: string | null
   isLast: boolean
 }
 
 /** The outcomes of the passes that a chunk processed. */
 export interface UpgradeProgress {
-  /** The ID of the last processed pass, or the end of the processed range; null if it does not change. */
+  /** The ID of the last processed pass, or the end of the processed range; null if neither changed. */
   position: string | null
   upgraded: number
   unchanged: number
@@ -110,7 +110,7 @@ export type PassUpgrade = Omit<PassChange, 'scanCode' | 'scanPayload' | 'newHold
 
 /** The upgrades of passes to other versions of their templates, and their progress. */
 export class Upgrades extends Repository {
-  /** Inserts an upgrade. The caller has locked the template, so that at most one of its upgrades is pending. */
+  /** Inserts an upgrade. The caller has locked the template. Otherwise, two of its upgrades could be pending. */
   async insert(workspaceId: string, upgrade: NewUpgrade, at: Date): Promise<StoredUpgrade> {
     const progress = { status: 'PENDING', position: null, matched: null, upgraded: 0, unchanged: 0, failed: 0 } as const
     const stored: StoredUpgrade = { ...upgrade, ...progress, createdAt: at, updatedAt: at }
@@ -127,7 +127,6 @@ export class Upgrades extends Repository {
     return toUpgrade(await this.rows(workspaceId).where({ id }).forUpdate().first())
   }
 
-  /** Returns the upgrade for its job. */
   async findById(workspaceId: string, id: string): Promise<StoredUpgrade | undefined> {
     return toUpgrade(await this.rows(workspaceId).where({ id }).first())
   }

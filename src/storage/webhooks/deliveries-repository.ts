@@ -80,10 +80,10 @@ export class Deliveries extends Repository {
   /** Returns a page of the deliveries of a workspace, sorted by creation (decisions/0012). */
   async list(workspaceId: string, request: DeliveryFilters): Promise<ListPage<StoredDelivery>> {
     const { webhookId, eventType, status, lastAttempt } = request
-    // Most deliveries have succeeded, so a filter by endpoint or type is more selective than one by SUCCESS.
+    // Most deliveries have succeeded, so a filter by endpoint or type is more selective than the filter by SUCCESS.
     const isByStatus = status && !((webhookId || eventType) && status.includes('SUCCESS'))
     const isByProgress = isByStatus || lastAttempt
-    // For a filter by status or last attempt, read deliveries; otherwise, their keys.
+    // Only deliveries have the status and the last attempt. Other filters need only their keys.
     const table = isByProgress ? 'webhook_deliveries' : 'delivery_keys'
     const filtered = this.db(table).where(`${table}.workspace_id`, workspaceId)
     if (webhookId) filtered.whereIn(`${table}.webhook_id`, webhookId)
@@ -99,7 +99,7 @@ export class Deliveries extends Repository {
     const row: DeliveryRow | undefined = await this.one(workspaceId, id).forUpdate().first()
     if (!row) return undefined
     const delivery = toDelivery(row)
-    // The planned attempts of an older generation no longer apply, so treat the delivery as FAILED.
+    // A delivery of an older generation has no more planned attempts, so treat it as FAILED.
     const current = delivery.generation === target.generation ? delivery : { ...delivery, status: 'FAILED' as const }
     const queued = { ...delivery, ...redelivered(current, at), generation: target.generation, updatedAt: at }
     await this.one(workspaceId, id).update(toDeliveryRow(queued))
@@ -151,7 +151,7 @@ export class Deliveries extends Repository {
     return row && new Date(row.due_at)
   }
 
-  /** Writes attempts and the progress of their deliveries. The caller is the only sender of the endpoint. */
+  /** Writes attempts and the progress of their deliveries. The caller must be the only sender of the endpoint. */
   async record(workspaceId: string, attempts: CompletedAttempt[], at: Date): Promise<void> {
     const expected = attempts.map((attempt) => {
       const { id, progress: read } = attempt.delivery
@@ -269,9 +269,7 @@ async function writeProgress(db: Knex, workspaceId: string, deliveries: Progress
   await updateRows(db, workspaceId, { name: 'progress', table: TABLE, set: CHANGED }, changes)
 }
 
-/**
- * Like `writeProgress`, but skips deliveries that changed since they were read. Returns the IDs of the written ones.
- */
+/** Like `writeProgress`, but skips deliveries that changed since they were read. Returns the written IDs. */
 function writeProgressOfUnchanged(
   db: Knex,
   workspaceId: string,

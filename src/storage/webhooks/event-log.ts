@@ -21,11 +21,11 @@ interface LoggedRow extends Place {
 }
 
 /**
- * The events of a workspace in an order that clients can follow. An event that is committed later is placed after all
- * events that were read, on any number of servers (decisions/0012).
+ * The events of a workspace in an order that clients can follow. After a client has read an event, no server places a
+ * new event before it (decisions/0012).
  */
 export class EventLog extends Repository {
-  /** Returns the place of an event; `undefined` if it is unknown or not in the stream. */
+  /** Returns the place of an event; `undefined` if the event is unknown or not in the stream. */
   findPlace(workspaceId: string, id: string): Promise<Place | undefined> {
     return this.of(workspaceId).where({ id }).first('position', 'id')
   }

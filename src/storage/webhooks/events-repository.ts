@@ -11,7 +11,7 @@ import { type DueDelivery, payloadOf, type SeenEndpoint, type StoredDelivery } f
 /** An event to write in the transaction that causes it. */
 export interface NewEvent<T extends EventType = EventType> {
   type: T
-  /** The ID of the pass of a lifecycle event, the scan of a scan event, or the webhook of a test. */
+  /** The ID of the pass (for a lifecycle event), of the scan (scan event), or of the webhook (test). */
   subject: string
   data: EventData[T]
   correlationId: string | null
@@ -19,7 +19,7 @@ export interface NewEvent<T extends EventType = EventType> {
   at?: Date
 }
 
-/** A written event, with the epoch of subscriptions when it was written. */
+/** A written event, with the subscription epoch at which it was written. */
 interface WrittenEvent {
   id: string
   type: EventType
@@ -59,11 +59,11 @@ interface Endpoint {
   subscribed_at: string
 }
 
-/** An event that waits for its deliveries. */
+/** An event whose deliveries are not all created yet. */
 interface PendingEvent extends EventRow {
   epoch: number
   correlation_id: string | null
-  /** The last endpoint with a delivery of the event; null if there is none. */
+  /** The last endpoint for which a delivery was created; null if there is none. */
   last_webhook_id: string | null
 }
 
@@ -71,8 +71,8 @@ interface PendingEvent extends EventRow {
 const MAX_PAIRED = 25
 
 /**
- * Writes events in the transaction that causes them. An event with one subscriber also writes its delivery. An event
- * with several subscribers writes a pending event instead, from which the worker creates the deliveries.
+ * Writes events in the transaction that causes them. For an event with one subscriber, also writes the delivery. For an
+ * event with several subscribers, writes a pending event, from which the worker creates the deliveries.
  */
 export class Events extends Repository {
   private readonly deliveries = new Deliveries(this.connected)
@@ -121,16 +121,16 @@ export class Events extends Repository {
   ): Promise<void> {
     const pending = events.map(({ id, epoch }) => ({ id, workspace_id: workspaceId, epoch }))
     await insertRows(this.db, 'pending_events', pending)
-    // Always add a job: a job that is already there might be about to end without these events. The run removes surplus
+    // Always add a job, because an existing job might end without these events. The job that runs next removes surplus
     // jobs.
     await this.jobs.insert([{ workspaceId, kind: 'fan-out-events', subject: workspaceId, correlationId }], at)
   }
 
   /** Writes an event for one endpoint, regardless of its subscriptions. */
   async insertFor(workspaceId: string, target: Target, event: NewEvent, at: Date): Promise<StoredDelivery> {
-    // The epoch is not used, because the only delivery is created here.
+    // The epoch has no effect, because the only delivery is created here.
     const [row] = await this.write(workspaceId, [event], 0, at)
-    // Remove the position, so that the event is not in the stream.
+    // Without a position, the event is not in the stream.
     await this.db('events').where({ id: row!.id }).update({ position: null })
     const deliveries = await this.deliveries.insert(workspaceId, [{ event: row!, target }], at)
     await this.queueSenders(workspaceId, deliveries, { correlationId: event.correlationId, at })
@@ -138,10 +138,10 @@ export class Events extends Repository {
   }
 
   /**
-   * Creates deliveries of the oldest pending events for the endpoints that were subscribed when the events happened,
-   * exactly once per event. An event with more endpoints than `deliveries` is processed in parts, by endpoint ID, one
-   * part per call. Concurrent calls must not create the same part, so the caller must hold the fan-out job of the
-   * workspace. Only one such job runs at a time. Returns whether more events are pending.
+   * Creates deliveries of the oldest pending events, exactly once, for the endpoints that were subscribed when the
+   * events happened. If an event has more endpoints than `deliveries`, each call creates a part of its deliveries, by
+   * endpoint ID. The caller must hold the fan-out job of the workspace. Only one such job runs at a time, so two calls
+   * never create the same part. Returns whether more events are pending.
    * @param deliveries the maximum number of deliveries to create
    */
   async fanOut(workspaceId: string, at: Date, deliveries: number): Promise<boolean> {

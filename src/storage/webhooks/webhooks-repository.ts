@@ -23,7 +23,7 @@ export interface RetiredSecret {
 
 const secretFields = {
   secret: text,
-  /** The retired secrets, newest first. Until its end, each one signs in addition to the current secret. */
+  /** The retired secrets, newest first. Each signs, in addition to the current secret, until it expires. */
   retiredSecrets: {
     read(text: string): RetiredSecret[] {
       const retired: { secret: string; until: number }[] = JSON.parse(text)
@@ -45,13 +45,13 @@ const WEBHOOK = mapping({
   status: plain<Webhook['status']>(),
   disabledReason: optionalText,
   ...secretFields,
-  /** Deliveries of an older generation are never sent. */
+  /** The generation of deliveries. Deliveries of an older generation are never sent. */
   generation: number,
   /** The time of the first failure since the last success. */
   failingSince: optionalTime,
   /**
-   * The number of erasures of pending deliveries. A sender compares this number, so as not to send a delivery from
-   * before an erasure.
+   * The number of erasures of pending deliveries. If the number changed since a sender read a delivery, the sender does
+   * not send the delivery.
    */
   erasures: number,
   createdAt: time,
@@ -191,7 +191,7 @@ export class Webhooks extends Repository {
 
   /**
    * Sets the secrets of an endpoint that the caller has locked. The previous secret must be the first of the retired
-   * ones.
+   * secrets.
    */
   setSecrets(workspaceId: string, id: string, secrets: SealedSecrets, at: Date): Promise<StoredWebhook | undefined> {
     return this.change(workspaceId, id, SECRETS.write(secrets), at)
@@ -217,7 +217,7 @@ export class Webhooks extends Repository {
     return row.webhook_epoch
   }
 
-  /** Changes an endpoint. Every change increases `updated_at`, so that a sender can detect it. */
+  /** Changes an endpoint. Every change increases `updated_at`, so that a sender can detect the change. */
   private async change(workspaceId: string, id: string, changes: object, at: Date): Promise<StoredWebhook | undefined> {
     const moment = at.getTime()
     const updatedAt = this.db.raw('case when updated_at < :moment then :moment else updated_at + 1 end', { moment })

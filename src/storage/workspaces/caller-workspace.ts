@@ -3,7 +3,7 @@ import type { WorkspaceLimits } from '../../core/rules/pass/workspace-limits.ts'
 import { toDate } from '../db/dialect.ts'
 import { type LimitsRow, limitColumns, type StoredUsage, toLimits } from './limits-repository.ts'
 
-/** The properties of a workspace that each of its requests needs. */
+/** The properties of a workspace that every request to the workspace needs. */
 export interface CallerWorkspace {
   name: string
   suspendedAt: Date | null

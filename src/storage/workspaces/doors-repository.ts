@@ -61,7 +61,7 @@ export interface ClaimedInvitation {
 
 export type DoorPlace = Pick<StoredDoor, 'gate' | 'zoneId' | 'direction'>
 
-/** The state that a door reports; null values if it has not reported any. */
+/** The state that a door reports; null values if the door has not reported its state. */
 export type DoorReport = Pick<StoredDoor, 'version' | 'pendingScans'>
 
 /** A request of a door, with the state that it reported. */
@@ -190,7 +190,7 @@ export class Doors extends Repository {
     return true
   }
 
-  /** Revokes a door. Returns false if the door does not exist. Revoking a door again keeps the first time. */
+  /** Revokes a door. Returns false if the door does not exist. A second revocation keeps the time of the first. */
   async revoke(workspaceId: string, id: string, at: Date): Promise<boolean> {
     const found = await this.ofWorkspace(workspaceId).where('doors.id', id).pluck('doors.id')
     await this.revokeTokens(workspaceId, found, at)
@@ -198,8 +198,8 @@ export class Doors extends Repository {
   }
 
   /**
-   * Revokes all doors of a project. First deletes the invitations: this waits for concurrent claims, so that their
-   * doors are revoked, too.
+   * Revokes all doors of a project. First deletes the invitations, to wait for concurrent claims. Otherwise, the doors
+   * of these claims would stay valid.
    */
   async endProject(workspaceId: string, projectId: string, at: Date): Promise<void> {
     await this.db('door_invitations').where({ workspace_id: workspaceId, project_id: projectId }).delete()

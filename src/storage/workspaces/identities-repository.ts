@@ -43,7 +43,7 @@ const IDENTITY = mapping({
   updatedAt: time,
 })
 
-/** An identity that signs and updates passes, in addition to the one in the server's flags (decisions/0019). */
+/** An identity that signs and updates passes, in addition to the identity in the server's flags (decisions/0019). */
 export interface StoredIdentity extends RecordOf<typeof IDENTITY> {}
 
 type Row = RowOf<typeof IDENTITY>
@@ -66,7 +66,7 @@ export const identityFields = Object.fromEntries(
 const IDS = mapping(identityFields)
 
 /**
- * Returns the identity fields of a record without its other fields. Missing ones are null, for the identity of the
+ * Returns the identity fields of a record without its other fields. Missing fields are null, for the identity of the
  * server.
  */
 export function identityIdsOf(ids: Partial<IdentityIds>): IdentityIds {
@@ -137,13 +137,13 @@ export class Identities extends Repository {
     return (await this.db<Row>('identities').orderBy('name')).map(IDENTITY.read)
   }
 
-  /** Returns the version of each identity, in one small read that servers repeat often. */
+  /** Returns the version of each identity. Servers repeat this small read often, to detect changes. */
   async versions(): Promise<Map<string, number>> {
     const rows: Pick<Row, 'id' | 'version'>[] = await this.db('identities').select('id', 'version')
     return new Map(rows.map(({ id, version }) => [id, version]))
   }
 
-  /** Returns identities by ID. Omits unknown ones. */
+  /** Returns identities by ID. Omits unknown IDs. */
   async listByIds(ids: string[]): Promise<StoredIdentity[]> {
     const rows: Row[] = ids.length > 0 ? await this.db('identities').whereIn('id', ids) : []
     return rows.map(IDENTITY.read)
@@ -176,7 +176,7 @@ export class Identities extends Repository {
     await this.db('identities').where({ id }).update(columns)
   }
 
-  /** Replaces the sealed secrets with the same ones under another server key, unless they changed in the meantime. */
+  /** Replaces the secrets, now sealed with another server key, unless they changed since `before` was read. */
   async replaceSealed(id: string, before: string, sealed: string): Promise<void> {
     await this.db('identities').where({ id, sealed: before }).update({ sealed })
   }
@@ -205,9 +205,7 @@ export class Identities extends Repository {
     else await this.db('projects').where({ workspace_id: workspaceId, id: projectId }).update(change)
   }
 
-  /**
-   * Returns up to `limit` workspaces and projects that use the identity as their default, optionally of one workspace.
-   */
+  /** Returns up to `limit` workspaces and projects whose default is the identity, optionally only of one workspace. */
   async listUses(
     { id, platform }: Pick<StoredIdentity, 'id' | 'platform'>,
     limit: number,

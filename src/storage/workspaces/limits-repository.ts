@@ -79,11 +79,11 @@ export interface UsageOverview {
  */
 export class Usage extends Repository {
   /**
-   * Serializes transactions that check a workspace's usage, until they end. Call it before you check a limit and write
-   * rows.
+   * Locks the usage of a workspace until the transaction ends. Call it before you check a limit and write rows.
+   * Otherwise, concurrent transactions could exceed the limit together.
    */
   async lock(workspaceId: string): Promise<void> {
-    // Use this weaker lock, because it allows inserts of rows that refer to the workspace.
+    // Use this weaker lock. A stronger lock would block inserts of rows that refer to the workspace.
     await lockRows(this.db, () => this.db('workspaces').where({ id: workspaceId }).forNoKeyUpdate().select('id'))
   }
 
@@ -122,8 +122,7 @@ export class Usage extends Repository {
   }
 
   private waitingJobs() {
-    // Repeat the condition of the partial index, so that the planner uses the index. The condition is true for every
-    // job.
+    // The condition is true for every job. Without it, the planner does not use the partial index.
     return this.db('jobs').where({ claim_token: null, failed_at: null }).whereRaw('created_at > 0')
   }
 
@@ -146,7 +145,7 @@ export class Usage extends Repository {
     }
   }
 
-  /** Returns the sums for monitoring, with the number of workspaces near a limit but not their names. */
+  /** Returns sums for monitoring, with the number (but not the names) of workspaces near a limit. */
   async overview(at: Date): Promise<UsageOverview[]> {
     const perWorkspace = (rows: Knex.QueryBuilder, used = 'count(*)', total = used) =>
       rows.groupBy('workspace_id').select('workspace_id', this.db.raw(`${used} as used, ${total} as total`))

@@ -129,7 +129,7 @@ export class Tokens extends Repository {
     return rows.map(ENDING.read)
   }
 
-  /** Returns the tokens of a workspace in the order of creation, without those of doors. */
+  /** Returns the tokens of a workspace in the order of creation. Omits tokens of doors. */
   async list(workspaceId: string): Promise<StoredToken[]> {
     const rows: Row[] = await this.exceptDoors().where({ workspace_id: workspaceId }).orderBy(['created_at', 'id'])
     return rows.map(TOKEN.read)
@@ -144,7 +144,7 @@ export class Tokens extends Repository {
     return (await this.db('tokens').whereNotNull('last_used_at').first('id')) === undefined
   }
 
-  /** Revokes a token of the workspace. Returns false if the token does not exist. Later calls keep the first time. */
+  /** Revokes a token of the workspace. Returns false if it does not exist. A second call keeps the first time. */
   async revoke(workspaceId: string, id: string, at: Date): Promise<boolean> {
     const count = await this.db('tokens')
       .where({ workspace_id: workspaceId, id })

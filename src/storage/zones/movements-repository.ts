@@ -93,7 +93,7 @@ interface CurrentRow {
   use_key: string
 }
 
-/** The accepted scans with a zone that were not reversed. The caller of a method that writes has locked the pass. */
+/** The accepted scans with a zone, without reversed scans. The caller of a method that writes has locked the pass. */
 export class Movements extends Repository {
   /** Returns the movements around each time, in the order of `asked`. Uses one statement. */
   async listAround(workspaceId: string, asked: AskedMovements[]): Promise<FoundMovements[]> {
@@ -247,8 +247,8 @@ const AROUND_SQL = `, placed as (
   from found ${joined('previous')} ${joined('next')} left join accepted_scans used on used.scan_id = entry_use_id`
 
 /**
- * Returns the SQL for the next zone of a pass, in order of ID. It takes one step in the index instead of reading all
- * movements.
+ * Returns the SQL for the next zone of a pass, by ID. Each zone takes one step in the index, regardless of the number
+ * of movements.
  */
 const nextZone = (of: string, condition = '') => `(select m.zone_id from zone_movements m
   where m.workspace_id = ${of}.workspace_id and m.pass_id = ${of}.pass_id ${condition} order by m.zone_id limit 1)`

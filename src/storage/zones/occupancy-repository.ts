@@ -54,7 +54,7 @@ export class Occupancies extends Repository {
 
   /**
    * Returns the number of people inside at `from`. In the current segment, subtracts the changes since `from` from the
-   * current number: most requests are about the last hours, so this reads fewer rows than a sum of the earlier changes.
+   * current number. Most requests are about the last hours, so this reads fewer rows than a sum of the earlier changes.
    */
   private async insideAt(
     workspaceId: string,

@@ -25,7 +25,7 @@ const ZONE = mapping({
   whenFull: plain<WhenFull>(),
   inside: number,
   alerted: plain<AlertLevel>(),
-  /** The current segment: the number of resets. */
+  /** The number of the current segment, which is the number of resets. */
   segment: number,
   resetAt: optionalTime,
   version: number,
@@ -44,7 +44,7 @@ export interface ZoneListRequest extends ListRequest {
   projectId?: string[] | undefined
 }
 
-/** A change of the number of people inside that no scan recorded. */
+/** A change, without a scan, of the number of people inside. */
 export interface NewAdjustment {
   delta: number
   reason: string
@@ -98,8 +98,8 @@ export class Zones extends Repository {
   }
 
   /**
-   * Locks the zones with one of the behaviors until the transaction ends: first those with `deny`, then those with
-   * `warn`, each in the order of their IDs, so that two transactions never deadlock.
+   * Locks those zones that have one of the behaviors until the transaction ends. The order (`deny` before `warn`, then
+   * by ID) prevents deadlocks.
    */
   async lock(workspaceId: string, ids: string[], behaviors: WhenFull[]): Promise<void> {
     const values = { workspaceId, ids: bindIds(this.db, ids), behaviors: bindIds(this.db, behaviors) }
@@ -121,8 +121,8 @@ export class Zones extends Repository {
   }
 
   /**
-   * Deletes a zone. Returns false if the zone does not exist. Exit doors keep the deleted zone, so that their scans are
-   * rejected: without a zone, they would admit people.
+   * Deletes a zone. Returns false if the zone does not exist. Exit doors keep the deleted zone, which rejects their
+   * scans. Without a zone, these doors would admit people.
    */
   async delete(workspaceId: string, id: string, at: Date): Promise<boolean> {
     if (!(await this.change(workspaceId, id, { deletedAt: at }))) return false
@@ -130,7 +130,7 @@ export class Zones extends Repository {
     return true
   }
 
-  /** Deletes the zones of a project. Locks the zones first, in a consistent order, because the update has no order. */
+  /** Deletes the zones of a project. Locks the zones in order first. Otherwise, the unordered update could deadlock. */
   async endProject(workspaceId: string, projectId: string, at: Date): Promise<void> {
     const ids = await this.existing(workspaceId).where({ project_id: projectId }).pluck('id')
     await this.lock(workspaceId, ids, ['deny', 'warn'])
@@ -142,8 +142,8 @@ export class Zones extends Repository {
 
   /**
    * Adds to the number of people inside, and returns the changed zone. Returns undefined if the zone changed since its
-   * version was read, because the caller's facts about the zone are outdated. The zone stays locked until the
-   * transaction ends.
+   * version was read, because the caller's data about the zone is outdated. The zone stays locked until the transaction
+   * ends.
    */
   async add(
     workspaceId: string,
@@ -234,7 +234,7 @@ export class Zones extends Repository {
     return this.change(workspaceId, zone.id, { inside })
   }
 
-  /** Moves rows whose time is after the reset into the new segment. Devices with fast clocks recorded them. */
+  /** Moves rows with a time after the reset, from devices with fast clocks, into the new segment. */
   private async moveLater(workspaceId: string, zone: StoredZone, segment: number, at: Date): Promise<void> {
     const later = { workspace_id: workspaceId, zone_id: zone.id, segment: zone.segment }
     for (const table of ['zone_movements', 'zone_adjustments']) {

@@ -36,7 +36,7 @@ export interface AppleCredentials {
 }
 
 /**
- * Returns the identity. Rejects anything that would make phones silently reject its passes.
+ * Returns the identity. Rejects credentials whose passes phones would silently reject.
  * @throws CredentialError
  */
 export function parseAppleIdentity(credentials: AppleCredentials, at: Date): AppleIdentity {
@@ -65,7 +65,7 @@ export function assertKeyMatches(leaf: X509Certificate, key: KeyObject, { certif
   )
 }
 
-/** Returns the identifiers in the subject. @throws CredentialError if one is missing or is not the configured one */
+/** Returns the identifiers in the subject. @throws CredentialError if one is missing or not as configured */
 export function readSubject(
   leaf: X509Certificate,
   { certificate: { source }, passTypeIdentifier, teamIdentifier }: AppleCredentials,
@@ -85,7 +85,7 @@ export function assertIssued(leaf: X509Certificate, wwdr: X509Certificate, crede
 }
 
 /**
- * Checks that both certificates are valid now: they can expire while the server runs, and phones reject such passes.
+ * Checks that both certificates are still valid, because phones reject passes with an expired certificate.
  * @throws ApiError APPLE_SIGNING_FAILED
  */
 export function assertSound(identity: AppleIdentity, at: Date): void {

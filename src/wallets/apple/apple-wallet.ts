@@ -16,7 +16,7 @@ export interface AppleWallet extends Wallet {
   readonly platform: 'apple'
   passJson(pass: ApplePass): JsonObject
   /**
-   * Prepares a package without its signature, which takes the most time.
+   * Prepares a package, except for the signature, which takes the most time to create.
    * @throws ApiError PASS_ISSUING_FAILED, APPLE_SIGNING_FAILED
    */
   preparePackage(pass: ApplePass, at: Date): Promise<UnsignedPackage>
@@ -31,7 +31,7 @@ export interface AppleWallet extends Wallet {
 
 /** A package (application/vnd.apple.pkpass) without its signature. */
 export interface UnsignedPackage {
-  /** Identifies the content and the signer: SHA-256 of the manifest, and a short name of the certificate. */
+  /** An ID of the content and the signer: SHA-256 of the manifest, and a short name of the certificate. */
   digest: string
   manifestSha256: Buffer
   /** A text that phones show with a wrong translation, because it equals another text in this pass. */
@@ -86,7 +86,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
     }))
     const others = read.map(({ language, strings }) => [language, strings] as const)
     const [ambiguous] = read.flatMap((one) => (one.ambiguous ? [{ ...one.ambiguous, language: one.language }] : []))
-    // Also include a file for the default language: without it, a phone in this language shows another one.
+    // Include a file for the default language. Otherwise, a phone in this language would show another language.
     const originals = new Map(others.flatMap(([, strings]) => [...strings.keys()].map((text) => [text, text] as const)))
     const languages = [[card.language, originals] as const, ...others]
     const ofLanguages = languages.map(([language, strings]) =>

@@ -17,7 +17,7 @@ export interface CardImages {
 
 /**
  * Creates the image files of a set. With a `background`, a set without an icon gets a plain icon, because phones reject
- * a pass without one.
+ * a pass without an icon.
  * @throws ApiError PASS_ISSUING_FAILED
  */
 async function buildImageFiles(
@@ -61,9 +61,9 @@ function fileName(role: AppleImageRole, scale: ImageSize['scale']): string {
 type ShownImages = Pick<Card, 'images' | 'ownImages' | 'language'>
 
 /**
- * Returns the images of a card as sets that several packages share. One set has the images that all passes of a version
- * show. Each image that only this pass shows has its own set, because sets of several would seldom be reused. An image
- * that differs by language is in the folder of each language, because a phone that finds the image at the top of the
+ * Returns the images of a card as sets that several packages share. The images that all passes of a version show form
+ * one set. Each image that only this pass shows is a separate set, because a set of several would seldom be reused. An
+ * image that differs by language is only in the language folders, because a phone that finds it at the top of the
  * package ignores the folders. The icon is also at the top, because a phone can reject a pass without it.
  */
 export function toImageSets(
@@ -147,7 +147,7 @@ interface RoleSizes {
   isEnlarged?: true
   /** Whether few passes have such an image, so that its files are created on first use instead of at the upload. */
   isRare?: true
-  /** According to Apple's guide, the size of the image in each style that shows it. */
+  /** The size of the image in each style that shows it, according to Apple's guide. */
   shown: Partial<Record<PassType, Points>>
 }
 
@@ -167,7 +167,7 @@ const onEveryStyle = (size: Points) => ({
 
 const onEveryPoster = (size: Points) => ({ coupon: size, eventTicket: size, generic: size, storeCard: size })
 
-/** The sizes of images in points. Files have one, two, and three times as many pixels. Apple has no hero image. */
+/** The sizes of images in points. Files have one, two, and three times as many pixels. Apple uses no hero image. */
 export const imageSizes = {
   icon: { fit: ICON, isEnlarged: true, shown: onEveryStyle(ICON) },
   logo: { fit: LOGO, shown: onEveryStyle(LOGO) },

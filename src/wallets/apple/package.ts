@@ -22,8 +22,8 @@ const contentType = sequence(id.contentType, setOf(id.data))
 
 /**
  * Creates detached CMS signatures (RFC 5652) as phones require: SHA-256, a signed signing time, and the leaf and
- * intermediate certificates. The signature takes most of the time of a package. Therefore, the bytes that all
- * signatures of a second share are encoded once, and the private key is used on a thread of Node's pool.
+ * intermediate certificates. Signing takes most of the time of a package. Therefore, the bytes that all signatures of a
+ * second share are encoded once, and the private key is used on a thread of Node's pool.
  */
 export function createSigner(identity: AppleIdentity): Signer {
   const issuer = issuerAndSerial(identity.certificate.der)
@@ -57,7 +57,7 @@ export function createSigner(identity: AppleIdentity): Signer {
 const SHA256_BYTES = 32
 
 /**
- * The bytes that all signatures of a second share. Zeros take the place of the digest, which ends the attributes, and
+ * The bytes that all signatures of a second share, with zeros in place of the digest (at the end of the attributes) and
  * of the signature value.
  */
 interface SignatureForm {
@@ -189,14 +189,14 @@ const READABLE_FILE = (0o100644 << 16) >>> 0
 const UTF8_NAMES = 0x0800
 const STORED = 0
 const DEFLATED = 8
-/** The date of all entries: the first that zip can represent. It is fixed, so that equal passes give equal archives. */
+/** The date of all entries: the first date that zip can represent. A fixed date gives equal passes equal archives. */
 const DATE_1980_01_01 = 0x0021
 const MAX_ENTRIES = 0xffff
 const MAX_BYTES = 0xffffffff
 
 /**
- * The minimum length of a text that is deflated. Deflating a shorter text would save less than a network packet, but
- * take as long.
+ * The minimum length of a text that is deflated. For a shorter text, deflating saves less than a network packet, which
+ * is not worth the time.
  */
 const DEFLATED_FROM = 4_096
 
@@ -206,7 +206,7 @@ interface Packed extends ZipEntry {
   packed: Uint8Array
 }
 
-/** Creates a zip of existing parts, followed by entries. @throws RangeError if it would need the 64-bit format */
+/** Creates a zip of existing parts, followed by entries. @throws RangeError if the archive needs the 64-bit format */
 export function zip(entries: readonly ZipEntry[], before: readonly ZipPart[] = []): Buffer {
   const parts = [...before, zipPart(entries)]
   const sum = (numberOf: (part: ZipPart) => number) => parts.reduce((total, part) => total + numberOf(part), 0)

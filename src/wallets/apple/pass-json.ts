@@ -62,13 +62,13 @@ export function buildPassJson(pass: ApplePass, identity: PassIdentifiers, webSer
   }
 }
 
-/** Returns the key that groups passes on a phone, which only event tickets and boarding passes support. */
+/** Returns the key that groups passes on a phone. Only event tickets and boarding passes support this key. */
 function groupingOf({ card, groupId }: ApplePass): JsonObject {
   const isTaken = card.passType === 'eventTicket' || card.passType === 'boardingPass'
   return groupId !== undefined && isTaken ? { groupingIdentifier: groupId } : {}
 }
 
-/** The poster style of iOS 27. Passes also have the classic style, which earlier versions show. */
+/** The poster style of iOS 27. Passes also have the classic style, which earlier versions of iOS show. */
 const POSTER = 'posterGeneric'
 
 export function applyOverrides(base: JsonObject, filled: JsonObject, passType: PassType): JsonObject {
@@ -79,7 +79,7 @@ export function applyOverrides(base: JsonObject, filled: JsonObject, passType: P
   return mergeOver({ ...base, [passType]: passType === 'boardingPass' ? { ...style, transitType } : style }, overrides)
 }
 
-/** Returns the styles of a pass.json: the classic one, and the poster if there is one. */
+/** Returns the styles of a pass.json: the classic style and, if there is one, the poster. */
 function stylesOf(shown: JsonObject): (readonly [name: string, style: JsonObject])[] {
   return [...PassType.options, POSTER].flatMap((name) => {
     const style = shown[name]
@@ -202,8 +202,8 @@ function uniqueKeys(known: string[] = []): (key: string) => string {
 }
 
 /**
- * Returns the barcode, and a second one for phones that do not support the format of the first. Returns no barcode if
- * the message is empty, because phones reject such a barcode.
+ * Returns the barcode, and a second barcode for phones that do not support the format of the first. Returns no barcode
+ * if the message is empty, because phones reject such a barcode.
  */
 function barcodes(barcode: Card['barcode']): JsonObject {
   if (barcode.message === '') return {}
@@ -235,8 +235,8 @@ export function nfcKeys({ nfc }: { nfc?: Card['nfc'] | undefined }): JsonObject 
 }
 
 /**
- * The maximum number of locations that phones use. The locations of the design come first, before that of the event or
- * trip.
+ * The maximum number of locations that phones use. The locations of the design come first, before the location of the
+ * event or trip.
  */
 const MAX_LOCATIONS = 10
 

@@ -34,9 +34,7 @@ export interface ApplePushOptions {
   onCall?: ((call: ProviderCall) => void) | undefined
 }
 
-/**
- * These limits keep a connection within the 1,000 streams that Apple allows, because the library does not limit them.
- */
+/** These limits keep a connection within Apple's limit of 1,000 streams, which the library does not enforce. */
 const TOKENS_PER_CALL = 250
 const CALLS_IN_FLIGHT = 4
 const TIMEOUT_MS = 10_000

@@ -68,8 +68,7 @@ const Envelope = z.object({
   signedMessage: z.string().max(16_384),
 })
 
-// The latest time that a Date can have. Reject a later expiry, because its Date would be invalid, so that the key would
-// never expire.
+// The latest time that a Date can have. Reject a later expiry: with an invalid Date, the key would never expire.
 const LAST_MOMENT = 8.64e15
 
 /** A time in milliseconds since 1970, which Google writes as a number or as text. */

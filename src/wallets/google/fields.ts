@@ -9,7 +9,7 @@ import { type GoogleIssuer, kindOf } from './resource.ts'
 const MAX_ROWS = 3
 const MAX_ITEMS = 3
 
-/** Returns the field that a generic pass shows as its large header. Only `google.rows` can repeat it in a row. */
+/** Returns the field that a generic pass shows as its large header. Only `google.rows` can repeat this field. */
 export function titleField(card: Card): CardField | undefined {
   return kindOf(card) === 'generic' ? card.fields.primary[0] : undefined
 }

@@ -34,8 +34,8 @@ export function buildMessage(
 }
 
 /**
- * Adds a message exactly once. Set `mayBeThere` if an earlier attempt can have succeeded. Removes the oldest messages
- * of an object that has the maximum number.
+ * Adds a message exactly once. Set `mayBeThere` if an earlier attempt can have succeeded. If the object has the maximum
+ * number of messages, removes the oldest.
  * @throws GoogleApiError
  */
 export async function sendMessage(

@@ -11,7 +11,7 @@ import { whereGroupKey } from '../groups-repository.ts'
 import { holding, whereStale } from '../held-passes.ts'
 import { issuingPasses, lapsedPasses } from '../pass-row.ts'
 
-/** The filters of passes. Values of one filter are alternatives. All filters must match. */
+/** The filters of passes. A pass must match every filter. The values of a filter are alternatives. */
 export interface PassFilters extends Partial<ReturnType<typeof parsePassFilter>> {
   status?: PassStatus[] | undefined
 }
@@ -20,7 +20,7 @@ type ValueOf<Name extends keyof PassFilters> = NonNullable<PassFilters[Name]> ex
 
 export type Variable = ValueOf<'variable'>
 
-/** Restricts a query with few passes, such as a chunk of a project, to the passes that match a filter. */
+/** A function that restricts a query, which reads few passes, to the passes that match a filter. */
 export type Matcher = (passes: Knex.QueryBuilder) => Knex.QueryBuilder
 
 /** Creates the matcher of a filter for the time `at`. */
@@ -53,7 +53,7 @@ export function whereFilters(
   return query
 }
 
-/** Returns the values of each variable, as they are indexed. */
+/** Groups the values by variable name, in the form in which they are indexed. */
 export function valuesByName(pairs: Variable[]): Map<string, string[]> {
   const values = new Map<string, Set<string>>()
   for (const { name, value } of pairs) {
@@ -91,7 +91,7 @@ export async function findFacts(db: Knex, workspaceId: string, filters: PassFilt
   }
 }
 
-/** Returns `Facts.isSwept`; false if the list has no filter for EXPIRED, so that no query is needed. */
+/** Returns `Facts.isSwept`. If no filter for EXPIRED needs the value, returns false without a query. */
 async function isSwept(db: Knex, workspaceId: string, filters: PassFilters, at: Date): Promise<boolean> {
   if (!filters.status?.includes('EXPIRED')) return false
   return (await lapsedPasses(db, workspaceId, at.getTime()).first('passes.id')) === undefined
@@ -103,7 +103,7 @@ async function listIssuing(db: Knex, workspaceId: string, filters: PassFilters):
   return isAsked ? issuingPasses(db, workspaceId).pluck('subject') : []
 }
 
-/** Returns deleted projects that passes still refer to. There are almost always none. Empty if no filter needs them. */
+/** Returns the (rare) deleted projects that passes still refer to. Empty if no filter needs them. */
 async function listLeaving(db: Knex, workspaceId: string, filters: PassFilters): Promise<string[]> {
   if (!filters.projectId?.includes('null')) return []
   return db('jobs').where('workspace_id', workspaceId).whereRaw("kind = 'detach-project'").pluck('subject')
@@ -143,7 +143,7 @@ function conditions(db: Knex, facts: Facts, isContained: typeof containsTerm) {
         .whereRaw('accepted_scans.workspace_id = passes.workspace_id and accepted_scans.pass_id = passes.id')
         .select(db.raw('1'))
       if (redeemedContext) scans.whereIn('scan_context_key', redeemedContext)
-      // The limit keeps SQLite 3.51 from turning EXISTS into an inner join, whose rows OFFSET would count.
+      // Without the limit, SQLite 3.51 would turn EXISTS into an inner join, and OFFSET would count rows of the join.
       return isRedeemed ? where.whereExists(scans.limit(1)) : where.whereNotExists(scans)
     },
     installed: (where, isInstalled: boolean, { platform }) =>
@@ -211,7 +211,7 @@ function whereLabel(
   match: ValueOf<'labelMatch'>,
   isContained: typeof containsTerm,
 ): void {
-  // Compare the indexed sort key, and the label itself if the key is only its beginning.
+  // The indexed sort key can be only the beginning of the label. Then, compare the label as well.
   const key = beginningColumn(db, 'passes.label')
   const beginning = [...text].slice(0, MAX_KEY_CHARACTERS).join('')
   if (match === 'contains') where.whereRaw(isContained(db, ['label_folded'], foldCase(text)))

@@ -53,7 +53,7 @@ export async function selectMatching(
   }
 }
 
-/** Returns the rows that the list iterates over, and the name of the pass ID in them. */
+/** Returns a query for the rows that the list iterates over, and the name of their column with the pass ID. */
 function leadingRows(db: Knex, workspaceId: string, request: PassListRequest, facts: Facts) {
   if (request.variable?.length) return passesWithVariables(db, workspaceId, request.variable)
   if (isLedByHeld(db, request)) return { query: heldPasses(db, workspaceId, request.platform), id: 'held.pass_id' }
@@ -64,8 +64,8 @@ function leadingRows(db: Knex, workspaceId: string, request: PassListRequest, fa
 const NARROW = ['externalPassId', 'search', 'projectId', 'templateId', 'groupKey', 'joinSlug', 'label'] as const
 
 /**
- * Whether to iterate over the passes that wallets hold. They can be few, and without statistics SQLite would scan all
- * passes to find them. PostgreSQL decides for itself.
+ * Whether to iterate over the passes that wallets hold. Otherwise, SQLite, which has no statistics, would scan all
+ * passes to find a few held ones. PostgreSQL chooses the faster plan itself.
  */
 function isLedByHeld(db: Knex, request: PassListRequest): boolean {
   const { installed, platform, stale, status = ['ISSUED'], sortBy } = request
@@ -74,7 +74,7 @@ function isLedByHeld(db: Knex, request: PassListRequest): boolean {
   return isAsked === true && status.includes('ISSUED')
 }
 
-/** Whether all filters of the request are covered by the counters that triggers maintain. */
+/** Whether the counters that triggers maintain cover all filters of the request. */
 function isCounted({ status, projectId, templateId, created, ...request }: PassListRequest): boolean {
   const { limit, cursor, offset, sortBy, sortDir, ...others } = request
   const values = [...Object.values(others), created?.from, created?.to]
@@ -82,8 +82,8 @@ function isCounted({ status, projectId, templateId, created, ...request }: PassL
 }
 
 /**
- * Counts the passes that match the filters, by visible status. Differences between stored and visible statuses are
- * resolved in the same statement, so that a pass whose status changes is not counted twice.
+ * Counts the passes that match the filters, by visible status. Reads the counters and the passes whose visible status
+ * differs in one statement, so that a pass whose status changes is not counted twice.
  */
 async function countPasses(db: Knex, workspaceId: string, request: PassListRequest, facts: Facts): Promise<number> {
   const { templateId, projectId } = request
@@ -143,8 +143,8 @@ function specFor(id: string): ListSpec {
 }
 
 /**
- * Returns the passes of a workspace. For a list ordered by ID on SQLite, merges the index entries of several statuses.
- * By default, SQLite would scan all passes in that order, even if few have one of the statuses.
+ * Returns the passes of a workspace. For a list by ID with several statuses on SQLite, merges the index entries of each
+ * status. Otherwise, SQLite would scan all passes, even if few have these statuses.
  */
 function passesOfStatuses(db: Knex, workspaceId: string, { status = [], sortBy }: PassListRequest, facts: Facts) {
   const ofWorkspace = () => db('passes').where('passes.workspace_id', workspaceId)
@@ -160,9 +160,8 @@ function storedStatuses(status: PassStatus, { isSwept }: Facts): PassStatus[] {
 }
 
 /**
- * Returns the passes of a workspace that have all of the variables. The query iterates over the passes with the first
- * variable. For each value, an index has them in the order of their IDs, so that neither a rare nor a common value
- * reads more than a page.
+ * Returns the passes of a workspace that have all of the variables. Iterates over an index of the first variable, in
+ * the order of the pass IDs, so that a page costs the same for rare and common values.
  */
 function passesWithVariables(db: Knex, workspaceId: string, pairs: Variable[]) {
   const [[name, values], ...others] = [...valuesByName(pairs)] as [[string, string[]], ...[string, string[]][]]

@@ -60,7 +60,7 @@ export function compileOverrides(definition: Definition, passType: PassType): ((
 }
 
 function findIssues(definition: Definition, passType: PassType, scope: Scope): Issue[] {
-  // Here, report values that are not objects, because they would be silently left out of pass.json.
+  // Report values that are not objects. Otherwise, they would be silently left out of pass.json.
   for (const name of [passType, 'posterGeneric', ...(definition.nfc ? ['nfc'] : [])]) {
     const style = definition.apple?.[name]
     if (style !== undefined && !isJsonObject(style)) return [{ path: ['apple', name], message: 'Must be an object' }]
@@ -101,7 +101,7 @@ function keysOf({ design }: Definition): JsonObject {
   )
 }
 
-/** Returns the path in the definition, in which `transitType` is at the top of the overrides or in the style. */
+/** Returns the path in the definition, where `transitType` can be at the top of the overrides. */
 function pathInDefinition(path: Issue['path'], { apple }: Definition): Issue['path'] {
   return path[1] === 'transitType' && apple?.transitType !== undefined ? ['apple', 'transitType'] : ['apple', ...path]
 }

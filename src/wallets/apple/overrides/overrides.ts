@@ -7,12 +7,12 @@ import { Color, Field, isNumberField, isW3cDate, Overrides, RelevantDate } from 
 export type JsonObject = Record<string, unknown>
 
 /**
- * Merges overrides into an object. If the base has an object for a key, only another object can change it: the two are
- * merged. An override replaces any other value of the base, and `null` removes it.
+ * Merges overrides into an object. If the value of the base is an object, an object is merged into it, and any other
+ * override is ignored. Otherwise, an override replaces the value, and `null` removes it.
  */
 export function mergeOver(base: JsonObject, overrides: JsonObject): JsonObject {
   if (Object.keys(overrides).length === 0) return base
-  // Use a Map, in which `__proto__` is an ordinary key.
+  // Use a Map, because assigning the key `__proto__` to an object would replace its prototype.
   const merged = new Map(Object.entries(base))
   for (const [key, value] of Object.entries(overrides)) {
     const below = merged.get(key)
@@ -60,7 +60,7 @@ function finish(object: JsonObject, type: z.ZodType): JsonObject {
   }
   if (type === RelevantDate) {
     const date = object.date ?? object.relevantDate
-    // Do not copy an invalid date to the other key, so that it is reported only once.
+    // Do not copy an invalid date to the other key. Otherwise, the date would be reported twice.
     return !isW3cDate(date) ? object : { ...object, date, relevantDate: object.relevantDate ?? date }
   }
   return object

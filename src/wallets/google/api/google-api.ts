@@ -34,7 +34,7 @@ export interface GoogleCalls {
   insertClass(kind: GoogleKind, resource: GoogleResource): Promise<void>
   /**
    * Creates an object, or changes it if it exists. Throws `missing` if the class does not exist, and `invalid` if the
-   * object has another kind. `retired` are previous overrides. Clears their keys that the object no longer has.
+   * object has another kind. Clears the keys of previous overrides (`retired`) that the object no longer has.
    */
   upsertObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
   /** Does the same as `upsertObject`, but with fewer requests if the object already exists. */
@@ -44,7 +44,7 @@ export interface GoogleCalls {
    * object. Ignores a missing object.
    */
   expireObject(kind: GoogleKind, object: GoogleResource, retired?: Overrides[]): Promise<void>
-  /** Adds a message, for which phones show a notification. Google rejects the fourth in 24 hours with `quota`. */
+  /** Adds a message that notifies users. Google rejects the fourth message in 24 hours with `quota`. */
   addMessage(kind: GoogleKind, id: string, message: GoogleMessage, role?: GoogleRole): Promise<void>
   /** Replaces only the messages of an object or a class. */
   setMessages(kind: GoogleKind, id: string, messages: GoogleStoredMessage[], role?: GoogleRole): Promise<void>
@@ -106,8 +106,8 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
 
   function calls(urgency: Urgency): GoogleCalls {
     /**
-     * Writes, and pauses all writes if Google asks for a pause. If the quota of messages is exceeded, other writes
-     * continue, because only one object is affected.
+     * Sends a write request. If Google asks for a pause, pauses all writes. Does not pause if the quota of messages is
+     * exceeded, because only one object is affected.
      */
     async function write(method: HttpRequest['method'], path: string, body: object): Promise<void> {
       try {
@@ -146,8 +146,8 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
         }
       })
     /**
-     * After a PATCH that did not find an object, whether the object exists with another kind. Google returns the same
-     * error if the class is missing; in that case, a GET finds the object with this kind.
+     * Whether an object that a PATCH did not find exists with another kind. Google returns the same error if the class
+     * is missing; in that case, a GET finds the object with this kind.
      */
     const isOtherKind = (kind: GoogleKind, id: string) =>
       getResource(kind, id, 'Object').then(

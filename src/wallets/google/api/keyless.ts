@@ -21,8 +21,8 @@ export interface KeylessOptions extends HttpOptions {
 }
 
 /**
- * Creates the identity of a service account whose key stays at Google: tokens come from workload identity or from the
- * machine to which the account is attached, and Google signs save links. The account needs the role Service Account
+ * Creates the identity of a service account whose key stays at Google. Tokens come from workload identity or from the
+ * machine to which the account is attached. Google signs save links, so the account needs the role Service Account
  * Token Creator on itself.
  * @throws CredentialError if there are no credentials, or they name no service account
  */

@@ -31,7 +31,7 @@ export function keepToken(create: () => Promise<TokenSource>): AccessTokens {
         latest = await request(requested)
         return latest
       } catch (error) {
-        // Allow another attempt after a failure.
+        // After a failure, let the next request create the source again.
         if (source === requested) source = undefined
         throw error
       }

@@ -55,7 +55,7 @@ export async function startSandboxApns(options: SandboxApnsOptions): Promise<San
     key: serverKey,
     ca: clientRoot,
     requestCert: true,
-    // Accept any certificate: Apple rejects a bad one by an HTTP response instead of closing the connection.
+    // Accept any certificate: Apple rejects a bad certificate with an HTTP response instead of closing the connection.
     rejectUnauthorized: false,
   })
 

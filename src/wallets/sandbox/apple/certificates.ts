@@ -40,7 +40,7 @@ const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
 const PASS_SIGNING = '1.2.840.113635.100.6.1.16'
 /**
  * The extensions for pushes to production and to development servers. For an address that is not Apple's, the push
- * library requires the second one.
+ * library requires the extension for development servers.
  */
 const PRODUCTION_PUSH = '1.2.840.113635.100.6.3.2'
 const DEVELOPMENT_PUSH = '1.2.840.113635.100.6.3.1'

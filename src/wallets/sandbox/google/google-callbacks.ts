@@ -87,7 +87,7 @@ async function attempt(url: string, body: string, stopped: AbortSignal): Promise
     await answer.body.dump()
     return answer.statusCode >= 200 && answer.statusCode < 300
   } catch {
-    // Try again, because the server is unreachable or too slow.
+    // Return false to try again: the server is unreachable or too slow.
     return false
   }
 }
