@@ -136,10 +136,7 @@ export interface Store extends Repositories, Pick<Database, 'passesPerTurn'> {
   isFrozen: boolean
   /** Runs `work` in one transaction, which commits all writes or none. `work` must await nothing except SQL. */
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
-  /**
-   * Like `transaction`, for work that is a single statement. It commits by itself, with a third of a transaction's
-   * round trips.
-   */
+  /** Like `transaction`, for work that is a single statement. It takes a third of the round trips of a transaction. */
   statement<T>(work: (tx: Repositories) => Promise<T>): Promise<T>
   /**
    * Returns a store for the requests of a party (a workspace or `PUBLIC`). The party has a limited share of the
@@ -167,8 +164,7 @@ export const PUBLIC = 'public'
 const MAX_SCOPES = 1_000
 
 /**
- * Returns a store for operators and maintenance. Tokens and sessions are always looked up through a separate
- * connection.
+ * Returns a store for operators and maintenance. Tokens and sessions are always looked up over a separate connection.
  */
 export function createStore(database: Database, listener: StoreListener = {}): Store {
   const stores = new WeakMap<Connections['writer'], Map<string, Store>>()

@@ -3,14 +3,14 @@ import type { Repositories, Store } from '../../storage/store.ts'
 import type { LongJobServices } from '../context.ts'
 
 /**
- * Runs the long work of a job in chunks with a transaction each, so that other work runs in between and another worker
- * can resume the job. Each chunk waits for the event-loop scheduler. By default, a chunk has at least
- * `store.passesPerTurn` rows: with ten rows, a busy PostgreSQL needed five times as many round trips. Between two
- * chunks, the job returns to its queue if the server stops or the job has run for TURN_MS.
- * @param size the bounds of the rows of a chunk, and optionally `prepare`, which reads and computes what a chunk needs
- * before its transaction
+ * Runs a long job in chunks, each in its own transaction, so that other work runs between two chunks and another worker
+ * can resume the job. Each chunk waits for the event-loop scheduler. Between two chunks, the job returns to its queue
+ * if the server stops or the job has run for TURN_MS. By default, a chunk has at least `store.passesPerTurn` rows:
+ * chunks of ten rows cost a busy PostgreSQL five times as many round trips.
+ * @param size the bounds of the number of rows per chunk; `prepare`, if given, runs before the transaction of each
+ * chunk, and `chunk` receives its result
  * @param chunk processes the next rows; returns true after the last chunk
- * @returns whether the work is complete; false if the job returned to its queue, or was lost to another worker
+ * @returns whether the job is complete; false if the job returned to its queue, or was lost to another worker
  */
 export async function workInChunks<Prepared = undefined>(
   job: Job,
@@ -33,8 +33,8 @@ export async function workInChunks<Prepared = undefined>(
 
   async function runChunk(tx: Repositories, rows: number, prepared: Prepared): Promise<boolean | undefined> {
     if (!(await tx.jobs.lockForChunk(job))) return undefined
-    // Measure the time from the first chunk, so that a job makes progress even if it waited for the event loop for
-    // longer than TURN_MS.
+    // Measure the time from the first chunk. Otherwise, a job that waited for the event loop for longer than TURN_MS
+    // would return to its queue without progress.
     turnEndsAt ??= performance.now() + TURN_MS
     if (!stopping.aborted && performance.now() < turnEndsAt) return chunk(tx, rows, prepared)
     await tx.jobs.snooze([job], clock())
@@ -43,17 +43,17 @@ export async function workInChunks<Prepared = undefined>(
 }
 
 /**
- * The time after which a job returns to its queue. Without this limit, a few busy workspaces could hold all slots of a
- * queue, because their new events can arrive as fast as a job processes them.
+ * The maximum time for which a job runs before it returns to its queue. Without this limit, a few busy workspaces could
+ * hold all slots of a queue, because their new events can arrive as fast as a job processes them.
  */
 const TURN_MS = 10_000
 
-/** The target duration of a transaction. It is short, because a scan at a door can be waiting. */
+/** The target duration of a transaction. It is short, because a scan at a door can wait for the transaction to end. */
 const TARGET_MS = 10
 
 /**
- * The maximum factor by which the number of rows grows from one transaction to the next. The next rows can cost more
- * than the last. With a factor of two, transactions took 18 ms on average and up to 62 ms while another workspace
+ * The maximum factor by which the number of rows grows from one transaction to the next. It is low, because the next
+ * rows can take longer than the last ones: with a factor of two, transactions took up to 62 ms while another workspace
  * overloaded the server.
  */
 const GROWTH = 1.2
@@ -77,10 +77,7 @@ export function createPace({ first, least = LEAST, most }: PaceOptions) {
     get rows() {
       return rows
     },
-    /**
-     * Runs work in a transaction, and adapts `rows` to its duration, which includes the commit but not the wait for the
-     * write lock.
-     */
+    /** Runs work in a transaction, and adapts `rows` to its duration. The wait for the write lock does not count. */
     async run<T>(store: Pick<Store, 'transaction'>, work: (tx: Repositories, rows: number) => Promise<T>): Promise<T> {
       let began = 0
       const result = await store.transaction((tx) => {

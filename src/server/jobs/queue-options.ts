@@ -3,22 +3,22 @@ import type { Priority, RegularQueue } from '../../storage/jobs/job-kinds.ts'
 export type WorkerQueues = Record<RegularQueue, Partial<Record<Priority, QueueOptions>>>
 
 export interface QueueOptions {
-  /** The maximum number of jobs per batch, all of one workspace. */
+  /** The maximum number of jobs per batch. All jobs of a batch belong to one workspace. */
   batchSize: number
-  /** The maximum number of concurrent batches of all workspaces. One workspace has at most half of them. */
+  /** The maximum number of concurrent batches in all workspaces together. One workspace has at most half of them. */
   batches: number
-  /** The maximum number of additional batches, which left their slots because they hang. Default: `batches`. */
+  /** The maximum number of batches that hang at a platform and so do not count toward `batches`. Default: `batches`. */
   hanging?: number
-  /** The maximum number of jobs that start per second, of all workspaces. Default: unlimited. */
+  /** The maximum number of jobs that start per second in all workspaces together. Default: unlimited. */
   perSecond?: number | undefined
 }
 
-/** Run one job at a time: if a job crashes the process, it then interrupts no other job of the queue. */
+/** The options of the quarantine: one job at a time, so that a job that crashes the process interrupts no other one. */
 export const quarantineOptions: QueueOptions = { batchSize: 1, batches: 1, hanging: 0 }
 
 /**
- * Limits the jobs per second evenly: the more jobs start together, the longer the next jobs wait.
- * @param now milliseconds of a monotonic clock
+ * Limits the jobs per second. The more jobs start together, the longer the next jobs wait.
+ * @param now returns the milliseconds of a monotonic clock
  */
 export function createThrottle(perSecond = Number.POSITIVE_INFINITY, now = () => performance.now()) {
   let freeAt = 0

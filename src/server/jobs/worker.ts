@@ -18,16 +18,18 @@ import { allEnded } from './all-ended.ts'
 import { createThrottle, type QueueOptions, quarantineOptions, type WorkerQueues } from './queue-options.ts'
 
 /**
- * Runs jobs of one kind and completes them in the transaction that writes their effects. `complete` does not return
- * jobs that were lost to another worker. If the handler throws, the worker runs it again with each half of the jobs,
- * and retries or discards a job that fails alone.
+ * Runs jobs of one kind and completes them in the transaction that writes their effects. `complete` omits jobs that
+ * were lost to another worker from its result. If the handler throws, the worker runs each half of the jobs again,
+ * until the failing job is alone, and then retries or discards this job.
  */
 export type JobHandler = (jobs: Job[], services: Services, slot?: Slot) => Promise<void>
 
 export interface Slot {
-  /** Whether a job that has no more work can keep its slot, so that it continues immediately when work arrives. */
+  /** Whether a job that has no more work can keep its slot, so that the job continues immediately when work arrives. */
   mayStay(): boolean
-  /** Frees the slot of a batch that hangs at a platform. The batch keeps its jobs and continues. */
+  /**
+   * Gives the slot to another batch, because this batch hangs at a platform. This batch keeps its jobs and continues.
+   */
   leave(): void
 }
 
@@ -35,7 +37,7 @@ export type OnDiscard = (tx: Repositories, job: DiscardedJob, message: string, a
 
 export type DiscardedJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
 
-/** The options of a worker. It renews leases after a third of `leaseSeconds`. */
+/** The options of a worker. The worker renews its leases three times per `leaseSeconds`. */
 export interface WorkerOptions {
   handlers: Record<JobKind, JobHandler>
   onDiscard?: Partial<Record<JobKind, OnDiscard>>
@@ -47,7 +49,7 @@ export interface WorkerOptions {
 export interface Worker {
   /** Polls a queue immediately. Called after this process committed jobs of the queue. */
   wake: OnDue
-  /** Whether the worker polls its queues. False while it stops, or if it stopped polling a queue with free slots. */
+  /** Whether each queue was polled within `ALIVE_MS` or has no free slot. False while the worker stops. */
   isRunning(): boolean
   /** Stops claiming jobs and waits for in-flight jobs to finish. */
   stop(): Promise<void>
@@ -97,8 +99,8 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
   const pollMilliseconds = pollSeconds * 1000
   const { store, clock, isClockOff, log, metrics } = services
   /**
-   * The store with a separate place in line for the write lock, so that claims and renewals of leases do not wait for
-   * the writes of handlers.
+   * A store whose claims and renewals of leases wait for the write lock in a separate line. Otherwise, they would wait
+   * for the writes of handlers.
    */
   const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()
@@ -146,10 +148,7 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
     }
   }
 
-  /**
-   * Returns the time until the next job, but at most the poll interval, because other processes can insert jobs at any
-   * time.
-   */
+  /** Returns the time until the next job, at most the poll interval, because other processes can insert jobs. */
   function millisecondsTo(nextRunAt: Date | undefined): number {
     return nextRunAt ? Math.min(nextRunAt.getTime() - clock().getTime(), pollMilliseconds) : pollMilliseconds
   }
@@ -204,8 +203,8 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
       .finally(() => {
         if (inFlight.delete(batch)) shares.freeSlot(workspaceId)
         hanging.delete(batch)
-        // Poll again, because waiting jobs of the same subjects can run now. After a quarantined job, also poll the
-        // regular queues, which can contain these jobs.
+        // Poll again, because jobs that waited for this batch to release their subjects can run now. After a
+        // quarantined job, also poll the regular queues, which can contain such jobs.
         wake()
         for (const other of new Set(jobs.map(placeOf))) if (other !== place) wakeOther(other)
       })
@@ -231,9 +230,9 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
   }
 
   /**
-   * Renews all leases in one statement, because a worker can have hundreds of batches, and separate renewals would each
-   * commit. The statement skips jobs that a transaction has locked. Renew those by batch and wait for their locks,
-   * because a job with many chunks is locked almost all the time.
+   * Renews all leases in one statement. A worker can have hundreds of batches, and separate statements would each
+   * commit. The statement skips jobs that a transaction has locked. Another statement per batch waits for these locks
+   * and renews the skipped jobs, because a job with many chunks is locked almost all the time.
    */
   async function renew(): Promise<void> {
     const batchesInFlight = [...inFlight.values(), ...hanging.values()]
@@ -282,7 +281,7 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
     )
   }
 
-  /** Retries while the database is unavailable: otherwise, failed jobs would wait for the end of their leases. */
+  /** Retries while the database is unavailable. Otherwise, failed jobs would wait for the end of their leases. */
   async function untilReached(work: () => Promise<void>): Promise<void> {
     const triedUntil = performance.now() + leaseSeconds * 1000
     for (;;) {
@@ -317,8 +316,8 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
 }
 
 /**
- * Handles a failed job: schedules a retry, with increasing delays and no sooner than a RescheduleError requires, or
- * discards the job after the last attempt or a DiscardError. Returns whether the job was discarded.
+ * Discards a failed job after its last attempt or a DiscardError. Otherwise, schedules a retry with an increasing
+ * delay, at least the delay of a RescheduleError. Returns whether the job was discarded.
  */
 export async function nackFailed(tx: Repositories, job: Job, error: unknown, at: Date): Promise<boolean> {
   const wantedSeconds = error instanceof RescheduleError ? error.retryAfterSeconds : 0
@@ -327,13 +326,13 @@ export async function nackFailed(tx: Repositories, job: Job, error: unknown, at:
     return false
   }
   const message = error instanceof Error ? error.message : String(error)
-  // `fail` returns false, and discards nothing, if the lease of this worker has ended.
+  // If the lease of this worker has ended, `fail` discards nothing and returns false.
   if (job.attempts >= MAX_JOB_ATTEMPTS || error instanceof DiscardError) return tx.jobs.fail([job], at, message)
   await tx.jobs.retry([job], inSeconds(at, Math.max(jobBackoffSeconds(job.attempts), wantedSeconds)), message)
   return false
 }
 
-/** Whether an error means that the job was held back before an attempt, and so has not failed. */
+/** Whether an error means that the job was held back without an attempt, and so has not failed. */
 export function isHeldBack(error: unknown): boolean {
   return error instanceof RescheduleError && !error.countsAsAttempt
 }

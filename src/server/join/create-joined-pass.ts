@@ -15,10 +15,10 @@ export interface WantedPass {
   variables: Record<string, unknown>
 }
 
-/** A checked pass of a join page that is not written yet. */
+/** A pass from a join page that was checked, but is not stored yet. */
 export type JoinPlan = Exclude<ReturnType<typeof planPass>, ApiError>
 
-/** Returns the context in which a page creates passes: the page as the author, and the limits of its workspace. */
+/** Returns the context in which a join page creates passes: the page as author, and the limits of its workspace. */
 export async function joinContext(
   { workspaceId, slug }: Pick<StoredJoinPage, 'workspaceId' | 'slug'>,
   store: Store,
@@ -41,7 +41,8 @@ export function planJoin(
 }
 
 /**
- * Creates a planned pass. Returns `undefined` if its externalPassId exists, which means that the form was already sent.
+ * Creates a planned pass. Returns `undefined` if a pass with its externalPassId exists, because the form was already
+ * sent.
  * @throws ApiError if the pass is rejected, for example because the workspace has reached its limit of passes
  */
 export async function insertJoined(

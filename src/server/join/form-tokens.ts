@@ -19,8 +19,8 @@ const MAX_AGE_MS = 24 * 3_600_000
 export interface FormTokens {
   create(templateId: string, at: Date): string
   /**
-   * Returns the random suffix of an externalPassId, from which the token cannot be derived. Returns `undefined` for a
-   * token that is too old, or was not created for the page.
+   * Returns a random suffix for the externalPassId. The token cannot be derived from the suffix. Returns `undefined` if
+   * the token is too old, or was not created for the page.
    */
   verify(token: string, templateId: string, at: Date): string | undefined
 }
@@ -52,8 +52,8 @@ export function createFormTokens(keys: ServerKeys): FormTokens {
 }
 
 /**
- * Returns the suffix of an externalPassId for an address. If a visitor goes back and corrects the address in a sent
- * form, the new address gets another pass.
+ * Returns the suffix of an externalPassId for an email address. The suffix depends on the address, so that a visitor
+ * who goes back and corrects the address gets another pass.
  */
 export function endForAddress(random: string, address: string): string {
   const digest = createHash('sha256')

@@ -44,10 +44,10 @@ import { endForAddress } from './form-tokens.ts'
 
 export type JoinServices = Services & { joinLimits: JoinLimits; addressOf(event: H3Event): string }
 
-/** The maximum size of a submitted form: 64 KiB of values, and what percent-encoding adds to them. */
+/** The maximum size of a submitted form: up to 64 KiB of values, which percent-encoding makes longer. */
 const MAX_FORM_BYTES = 256 * 1024
 
-/** With this query parameter, the page confirms a submission whose link is sent by email. */
+/** The query parameter with which the page confirms a submission whose link is sent by email. */
 const SENT = 'sent'
 
 interface OpenedPage {
@@ -55,11 +55,9 @@ interface OpenedPage {
   version: PublishedVersion
   issuer: IssuerFacts
   fields: FormField[]
-  /** The state of the page. Also closed if the newest version lacks the email variable: no visitor could get a link. */
+  /** The state of the page: `closed` also if the newest version lacks the variable that receives the email address. */
   state: JoinState
-  /**
-   * Whether the page is full but identifies visitors by email, so that the form still sends links of existing passes.
-   */
+  /** Whether a full page keeps its form, because the form can send the links of existing passes by email. */
   recovers: boolean
   facts: JoinPageFacts
 }
@@ -100,8 +98,8 @@ export async function submitJoin(event: H3Event, services: JoinServices): Promis
     if (existing) return redirectToPass(existing, services, now)
   }
   requireOpen(opened)
-  // The checkbox contains the version of the text that the visitor saw. Compare it, so that no visitor consents to a
-  // newer text by accident.
+  // The checkbox contains the version of the text that the visitor saw. Without the comparison, a visitor could consent
+  // to a newer text by accident.
   const hasConsent = cleanValue(form.get(CONSENT_INPUT) ?? '') === cleanValue(consent.version)
   const values = new Map(fields.map(({ name }) => [name, cleanValue(form.get(name) ?? '')]))
   const read = readForm(fields, values)
@@ -159,9 +157,9 @@ async function createPass(
 }
 
 /**
- * Stores a submission for its job, which creates a pass for the address or finds the existing one. Returns false if the
- * page is full. Known and new addresses are handled equally, so that neither the response nor its duration shows
- * whether an address has a pass.
+ * Stores a submission. Its job creates a pass for the address, or finds the existing pass. Returns false if the page is
+ * full. Known and new addresses are handled equally, so that neither the response nor its duration shows whether an
+ * address has a pass.
  */
 async function storeSubmission(
   { page, recovers, facts }: OpenedPage,
@@ -210,7 +208,7 @@ async function openPage(event: H3Event, services: JoinServices, now: Date): Prom
   return { page, version, issuer, fields, state, recovers, facts }
 }
 
-/** The pattern of `JoinSlug`. Paths that do not match it cause no query. */
+/** The pattern of `JoinSlug`. Other paths cause no database query. */
 const SLUG = /^[a-z0-9-]{3,64}$/
 
 function requireOpen({ state, recovers, issuer }: OpenedPage): void {
@@ -232,7 +230,7 @@ function sourceIn({ url }: H3Event, { settings }: PublicJoinPage): string | null
   return settings.source ? sourceOf(url.searchParams.get('source')) : null
 }
 
-/** Returns the errors of a checked pass, such as a barcode that is too large, by the fields that cause them. */
+/** Maps the errors of a rejected pass, such as a barcode that is too large, to the form fields that cause them. */
 function problemsOf(problem: ApiError, fields: readonly FormField[]): Partial<FilledForm> {
   const issues = (problem.details.issues ?? []) as Issue[]
   const names = issues.flatMap(({ path: [first, name] }) => (first === 'variables' ? [name] : []))
@@ -264,7 +262,7 @@ function respond(status: number, page: ReturnType<typeof joinPage>): Response {
 }
 
 /**
- * Redirects to the page of the pass. With `choose`, phones also show this page instead of opening a wallet.
+ * Redirects to the page of the pass. With `choose`, phones show this page, too.
  * @throws ApiError LINK_REVOKED if the links were revoked, or the pass has another holder
  */
 function redirectToPass(pass: StoredPass, { links }: JoinServices, now: Date): Response {

@@ -10,10 +10,7 @@ import { insertJoined, type JoinPlan, joinContext, planJoin } from './create-joi
 
 type JoinServices = Pick<Services, 'store' | 'clock' | 'wallets' | 'linkOpens'>
 
-/**
- * For each submitted address, creates its pass or finds the existing one, and queues the email with the link in the
- * same transaction.
- */
+/** For each submitted address, creates or finds the pass, and queues the email with its link in one transaction. */
 export async function processJoins(jobs: Job[], services: JoinServices): Promise<void> {
   for (const job of jobs) {
     const submission = await services.store.joinSubmissions.find(job.workspaceId, job.subject)
@@ -52,11 +49,12 @@ async function processJoin(job: Job, submission: StoredSubmission, services: Joi
   }
 }
 
-/** Thrown to roll back the creation of a pass if the page has no free place. */
+/** Thrown to roll back the creation of a pass if the page is full. */
 class PageFull extends Error {}
 
 /**
- * Releases the place of a submission whose job was discarded. If an operator retries the job, a place is taken again.
+ * Releases the place that a submission took on its page, after the job of the submission was discarded. If an operator
+ * retries the job, the job takes a place again.
  */
 export async function releasePlace(
   tx: Repositories,
@@ -82,7 +80,8 @@ async function createOnce(
   if (!(await tx.joinIdentities.insert(workspaceId, identity))) return false
   const given: PassJoin = { ...join, consentedAt: join.consentedAt === null ? null : new Date(join.consentedAt) }
   if (await insertJoined(tx, plan, given, context, services)) return true
-  // Delete the address again: this form already created a pass, which was later erased or transferred.
+  // This form already created a pass, which was later erased or transferred. Delete the address of this submission
+  // again, because it has no pass.
   await tx.joinIdentities.deleteOfPass(workspaceId, plan.id)
   return false
 }

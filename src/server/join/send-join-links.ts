@@ -41,10 +41,7 @@ async function buildEmail({ id, workspaceId, subject }: Job, services: MailServi
   return typeof to === 'string' ? { id, to, ...(await writeEmail(pass!, identity!, services)) } : undefined
 }
 
-/**
- * Writes the email in the language of the visitor. The email contains no text from the visitor, so that it cannot carry
- * spam.
- */
+/** Writes the email in the visitor's language. A text from the visitor would let anyone send spam with the form. */
 async function writeEmail(
   pass: StoredPass,
   { language: locale }: StoredIdentity,

@@ -7,7 +7,7 @@ export interface Email {
   subject: string
   text: string
   html: string
-  /** The ID of the email. If an email is sent twice, mail programs recognize this by its ID. */
+  /** The ID of the email, by which mail programs recognize an email that was sent twice. */
   id: string
 }
 
@@ -16,8 +16,8 @@ export interface Mailer {
   /**
    * Sends an email.
    * @throws DiscardError if the server permanently rejects the address or the content
-   * @throws RescheduleError if the server does not accept email now. Counts as an attempt if only the address was
-   * rejected
+   * @throws RescheduleError if the server does not accept email now. The error counts as an attempt only if the server
+   * rejected the address
    */
   send(email: Email): Promise<void>
   close(): void
@@ -49,7 +49,7 @@ export function createMailer(
     ...options,
     pool: true,
     maxConnections: MAX_CONNECTIONS,
-    // Never read the content of an email from a file or a URL.
+    // Otherwise, nodemailer could read the content of an email from a file or a URL.
     disableFileAccess: true,
     disableUrlAccess: true,
   })
@@ -105,7 +105,7 @@ export async function tryConnection(
 }
 
 export interface SmtpError extends Error {
-  /** The code of nodemailer: EENVELOPE if the server rejected an address, EMESSAGE if it rejected the content. */
+  /** The error code of nodemailer: EENVELOPE if the server rejected an address, EMESSAGE if it rejected the content. */
   code?: string
   /** The SMTP command that failed. */
   command?: string
@@ -115,7 +115,7 @@ export interface SmtpError extends Error {
 function toJobError(error: SmtpError): Error {
   const { code, command, responseCode = 0 } = error
   // Do not include the error or its message: they contain the address, and errors of attempts are logged. Treat a
-  // rejection of the sender as temporary: it shows a mistake in the settings, which affects every email.
+  // rejection of the sender as temporary, because a wrong setting causes it and affects every email.
   const isRejected = (code === 'EENVELOPE' || code === 'EMESSAGE') && responseCode >= 500 && command !== 'MAIL FROM'
   if (isRejected) return new DiscardError(`The SMTP server rejected the email with ${responseCode}.`)
   const reason = [code ?? error.name, responseCode || '', command === 'MAIL FROM' ? 'for the sender' : '']
@@ -123,8 +123,8 @@ function toJobError(error: SmtpError): Error {
     .trim()
   return new RescheduleError(`The SMTP server does not accept email: ${reason}.`, {
     retryAfterSeconds: RETRY_SECONDS,
-    // If only the address is rejected, such as with 450 for an unknown domain, count an attempt, so that the job ends.
-    // Do not count 421, because the server then closes the connection.
+    // Count an attempt if only the address is rejected, such as with 450 for an unknown domain. Otherwise, the job
+    // would never end. Do not count 421, because the server then closes the connection.
     countsAsAttempt: command === 'RCPT TO' && responseCode >= 400 && responseCode !== 421,
   })
 }

@@ -16,7 +16,7 @@ export interface Message {
   job: Job
   notification: StoredNotification
   pass: StoredPass
-  /** The object of the pass at Google if the message is sent to its class; null if it is sent to the pass itself. */
+  /** The Google object of the pass if the message is sent to a whole class; null if it is sent only to this pass. */
   place: SentObject | null
 }
 
@@ -26,7 +26,7 @@ export interface Outcome {
   error?: unknown
 }
 
-/** The messages of a broadcast to passes of the same class and identity. One message to the class is sent instead. */
+/** The messages of a broadcast to passes of one class and identity. One message to the class replaces them. */
 interface ClassGroup {
   broadcastId: string
   place: SentObject
@@ -57,13 +57,13 @@ interface ClassSending extends Outcome {
 }
 
 /**
- * The time after which the process that sends a class message counts as stopped. Its API calls take less time,
- * including retries and waits for the rate limit.
+ * The time after which the process that sends a class message counts as stopped. The API calls for a class message take
+ * less time, even with retries and waits for the rate limit.
  */
 const SENDING_MS = 60_000
 
 /**
- * Sends the message of a broadcast to a class once: the first job sends it, with the same ID in every attempt. The
+ * Sends a broadcast to a class as one message. The first job sends the message, with the same ID in every attempt. The
  * outcome applies to all passes of the class.
  */
 export async function sendToClass(
@@ -73,7 +73,8 @@ export async function sendToClass(
   attempt: (message: Message, call: (google: GoogleSync) => Promise<void>) => Promise<Outcome>,
 ): Promise<ClassSending> {
   const { broadcastId, place, messages } = group
-  // Use the job with the most attempts, so that the class message is discarded with the first job that is discarded.
+  // Use the job with the most attempts. Otherwise, this job could be discarded while the class message is still
+  // retried.
   const message = messages.reduce((most, one) => (one.job.attempts > most.job.attempts ? one : most))
   const { pass, notification } = message
   const ofClass: BroadcastClass = {

@@ -76,7 +76,7 @@ async function messageOf(
   })
 }
 
-/** Jobs whose messages this process attempted. If a batch fails and runs again, `job.attempts` stays the same. */
+/** Jobs whose messages this process tried to send. `job.attempts` stays the same if a failed batch runs again. */
 const tried = new WeakSet<Job>()
 
 async function send(message: Message, services: GoogleServices, slot: Slot | undefined): Promise<Outcome> {
@@ -113,16 +113,16 @@ async function attempt(
 }
 
 /**
- * Returns the error for a message of a paused identity. The error counts as an attempt, so that the message fails after
- * several pauses instead of being sent too late.
+ * Returns the error for a message whose identity is paused. The error counts as an attempt, so that the message fails
+ * after several pauses instead of being sent too late.
  */
 function notAnswered(): GoogleApiError {
   return new GoogleApiError({ kind: 'unavailable', message: 'Google does not respond to this identity.' })
 }
 
 /**
- * Returns the outcome of a call for the breaker. If the response is that the cap of a pass is reached, the identity has
- * not failed, because the platform responded.
+ * Returns the outcome of a call for the circuit breaker. If a pass has reached its cap, the identity has not failed,
+ * because the platform responded.
  */
 function outcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
   return 'error' in result && isCap(result.error) ? 'answered' : googleOutcomeOf(result)
@@ -132,10 +132,10 @@ function codeOf(error: unknown): ErrorCode {
   return isCap(error) ? 'PASS_NOTIFICATION_RATE_LIMITED' : 'GOOGLE_API_FAILED'
 }
 
-/** Google's reasons for too many requests in total. Other quota reasons mean that one pass has too many messages. */
+/** Google's reasons for too many requests. Its other quota reasons mean too many messages to one pass. */
 const paceReasons = new Set(['rateLimitExceeded', 'userRateLimitExceeded'])
 
-/** Whether an error, of any status, means that Google's cap of notifications of a pass is reached. */
+/** Whether an error, regardless of its status, means that a pass has reached Google's cap of notifications. */
 function isCap(error: unknown): boolean {
   if (!(error instanceof GoogleApiError)) return false
   return error.kind === 'quota' && error.status !== null && !paceReasons.has(error.reason ?? '')

@@ -26,9 +26,9 @@ import {
 type SendServices = JobServices & PushServices
 
 /**
- * Delivers single notifications and those of broadcasts: decides which platforms receive a notification, writes its
- * text to the back field of the pass, and pushes to the phones of the pass. Each platform in
- * `messagedPlatforms` has its own job that sends the text, so that none waits for another.
+ * Delivers notifications, both single ones and those of broadcasts: decides which platforms receive a notification,
+ * writes its text to the back field of the pass, and pushes to the phones of the pass. Each platform in
+ * `messagedPlatforms` has its own job that sends the text, so that no platform waits for another.
  */
 export async function sendNotifications(jobs: Job[], services: SendServices, slot?: Slot): Promise<void> {
   let waiting = jobs
@@ -147,7 +147,7 @@ async function settle(
   }
   await tx.notifications.update(workspaceId, changes, at)
   await tx.jobs.complete(sendings.flatMap(({ job }) => (changes.has(job.subject) ? [job] : [])))
-  // Queue updates of these passes, which push again to the phones that this push did not reach.
+  // Queue updates of these passes. The updates push again to the phones that this push did not reach.
   const updates = stragglers.map(({ kind, subject, correlationId }) => ({
     workspaceId,
     subject,
@@ -253,8 +253,8 @@ async function placesOf(
 }
 
 /**
- * Whether the cap excludes a notification of a broadcast. If several notifications compete, the first one to start is
- * sent. False for single notifications, which were counted toward the cap when they were created.
+ * Whether the cap of its pass excludes a notification of a broadcast. If several notifications compete, the first one
+ * to start is sent. False for single notifications, which were counted toward the cap when they were created.
  */
 function exceedsPassCap({ id, broadcastId, cappedAt }: StoredNotification, places: Place[]): boolean {
   if (broadcastId === null) return false
@@ -263,8 +263,8 @@ function exceedsPassCap({ id, broadcastId, cappedAt }: StoredNotification, place
 }
 
 /**
- * Stores the texts in passes, because Apple Wallet can only show them there. Platforms that deliver messages do not
- * show this text, so passes are updated there only if another change was pending.
+ * Stores the texts in passes, because Apple Wallet can only show them there. The other platforms deliver messages and
+ * do not show this text, so they receive an update only if another change was pending.
  */
 async function showOnApple(
   tx: Repositories,

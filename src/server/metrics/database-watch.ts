@@ -25,29 +25,25 @@ export interface DatabaseWatchOptions {
 
 /**
  * The difference between clocks above which the log and doctor warn. Leases of jobs last 10 s. If clocks differ by more
- * than half of that, servers take jobs from each other.
+ * than half of that, servers take jobs that other servers still run.
  */
 export const WARN_SKEW_SECONDS = 5
 
 /**
- * The maximum difference between clocks. With a larger one, a server would run jobs too early or take jobs of other
- * servers, and receivers would reject its signatures.
+ * The maximum difference between clocks. With a larger difference, a server would run jobs too early or take jobs of
+ * other servers, and receivers would reject its signatures.
  */
 const MAX_SKEW_SECONDS = 30
 
 const INTERVAL_MS = 5_000
-/**
- * The interval between checks while the database rejects writes. It is short, so that the server is ready soon after
- * writes succeed.
- */
+/** The interval of checks while the database rejects writes. Short, so that the server is soon ready again. */
 const RECOVERY_INTERVAL_MS = 1_000
 
 /** Writes to the database and compares the clocks, now and every 5 seconds. Resolves after the first check. */
 export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise<DatabaseWatch> {
   const { database, clock, log, isFrozen } = options
   const { dialect } = database
-  // Use connections as for requests: they have a time limit, so that a lock or a broken connection cannot stop the
-  // watch.
+  // Use connections with the time limit of requests. Otherwise, a lock or a broken connection could stop the watch.
   const connections = { dialect, ...database.forRequests('watch') }
   const stopped = new AbortController()
   let isWritable = true

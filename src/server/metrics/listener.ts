@@ -54,7 +54,10 @@ const PATH = '/metrics'
 
 const SLOW_SOCKETS = { headersTimeout: 10_000, connectionsCheckingInterval: 500 }
 
-/** Starts a separate listener, so that access to metrics can differ from the API. A worker has no other listener. */
+/**
+ * Starts a separate listener, so that an operator can protect metrics differently from the API. A worker has no other
+ * listener.
+ */
 async function startMetricsListener({ host, port, registry, log }: MetricsListenerOptions): Promise<MetricsListener> {
   collectDefaultMetrics({ register: registry })
   const server = createServer(SLOW_SOCKETS, async (request, response) => {
@@ -103,10 +106,7 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   const { store, certificates, isDamaged, watch, clock, log } = options
   const readOverview = createOverviewReader(store, clock, log)
   const registers = [registry]
-  /**
-   * Creates a gauge whose values are read at the time of the scrape. While the database does not respond, the gauge has
-   * no values.
-   */
+  /** Creates a gauge that reads its values at each scrape, and has no values while the database does not respond. */
   const gauge = <Label extends string>(
     name: string,
     help: string,

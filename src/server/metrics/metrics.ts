@@ -38,7 +38,7 @@ export function createMetrics() {
   const limitRefusals = counter('passes_limit_refusals_total', 'Requests rejected by a limit of the workspace.', [
     'limit',
   ])
-  // Create the series with 0: an alert on an increase misses the first increase of a new series.
+  // Start each series with 0. Otherwise, an alert on an increase would miss the first increase.
   for (const limit of limitNames) limitRefusals.inc({ limit }, 0)
   const deviceLogs = counter('passes_device_logs_total', 'Messages that devices sent to the log endpoint.', ['about'])
   for (const about of ['pass', 'unknown']) deviceLogs.inc({ about }, 0)

@@ -59,7 +59,7 @@ const PROGRESS_MS = 200
 
 /**
  * Copies a SQLite database while servers use it. The copy contains every write that was acknowledged before the copy
- * began. It gets its name only when it is complete, verified, and synced to disk.
+ * began. The copy gets its file name only when it is complete, verified, and synced to disk.
  * @throws OperatorError if the file exists without `force`, or if the copy fails
  */
 export async function backUp(database: string, file: string, { force, onProgress }: BackupOptions): Promise<Backup> {
@@ -157,7 +157,7 @@ async function checkTarget(target: string, force: boolean): Promise<boolean> {
   return true
 }
 
-/** Whether a file is the database, a file that SQLite keeps next to it, its server key, or its first token. */
+/** Whether a file is the database or belongs to it: a file of SQLite next to it, the server key, or the first token. */
 async function isPartOf(database: string, file: string): Promise<boolean> {
   const config = { databaseUrl: `sqlite:${database}` }
   // Resolve a symbolic link, because SQLite keeps its logs next to the target of the link.
@@ -206,7 +206,8 @@ async function prepare(draft: string, at: Date): Promise<string[]> {
 /** Replaces the database with the draft. Returns the file that keeps the previous database. */
 async function replace(target: string, draft: string, at: Date): Promise<string> {
   const aside = `${target}.replaced-${at.toISOString().replaceAll(/[:.]/g, '-')}`
-  // Link the old file under a second name first, so that a complete database exists at every moment.
+  // Link the old file under a second name instead of renaming it. Otherwise, a crash before the next line would leave
+  // no database at the target.
   await link(target, aside)
   moveLogs(target, aside)
   await rename(draft, target)
@@ -214,7 +215,10 @@ async function replace(target: string, draft: string, at: Date): Promise<string>
   return aside
 }
 
-/** Gives a draft its name atomically, and only if no file has that name. The caller must remove the draft. */
+/**
+ * Gives a draft its final name atomically. The caller must remove the name of the draft.
+ * @throws OperatorError with `rejection` if a file has the final name
+ */
 export async function appear(draft: string, target: string, rejection: string): Promise<null> {
   try {
     await link(draft, target)
@@ -227,9 +231,9 @@ export async function appear(draft: string, target: string, rejection: string): 
 }
 
 /**
- * The start of the last line of a backup. A backup is a SQLite database followed by this line with the length and the
- * SHA-256 of the database, so that the checksum cannot get lost. SQLite reads only the pages that its header counts, so
- * a backup also opens as a database.
+ * The start of the last line of a backup. A backup is a SQLite database followed by this line, which contains the
+ * length and the SHA-256 of the database. SQLite reads only the pages that its header counts, so a backup also opens as
+ * a database.
  */
 const MARK = '\npasses-backup-1 '
 const LINE = /\npasses-backup-1 bytes=(\d+) sha256=([0-9a-f]{64})\n$/
@@ -252,17 +256,14 @@ async function seal(path: string): Promise<void> {
   }
 }
 
-/**
- * The state of a backup: `sealed` if the checksum matches, `without checksum` if an older version wrote it, or
- * unusable.
- */
+/** The state of a backup: `sealed` (the checksum matches), `without checksum` (from an older version), or unusable. */
 export type Unsealed =
-  /** The reason why the file cannot be restored, as a phrase that follows the file name. */
+  /** The reason why the file cannot be restored, as a phrase after the file name. */
   { fault: string } | 'sealed' | 'without checksum'
 
 /**
- * Copies the database to a file that is private from its first byte, and verifies the checksum. A file without a
- * checksum line is copied unchanged: an older version wrote it, or it is not a backup.
+ * Copies the database in a backup to a private file, and verifies the checksum. A file without a checksum line is
+ * copied unchanged: an older version wrote it, or it is not a backup.
  */
 async function unseal(path: string, target: string): Promise<Unsealed> {
   const { size } = await stat(path)

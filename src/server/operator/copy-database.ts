@@ -71,8 +71,8 @@ function isSqliteError(error: unknown): boolean {
 }
 
 /**
- * Checks that the source is complete and up to date, and that no server uses it, because the copy would miss the later
- * writes of a server.
+ * Checks that the source is complete and up to date, and that no server uses it: the copy would miss later writes of a
+ * server.
  */
 async function requireCopyable(source: Database, at: Date): Promise<void> {
   await requireWhole(source.reader)

@@ -41,8 +41,8 @@ export async function getPassToErase(
 }
 
 /**
- * Erases the data of a pass. Counts and decisions remain. A second run erases data that arrived since, such as a late
- * report of a door.
+ * Erases the data of a pass. Counts and decisions remain. A second run erases data that arrived after the first run,
+ * such as a late report of a door.
  */
 export async function erasePass(
   { store, database }: { store: Store; database: Database },
@@ -62,8 +62,8 @@ async function eraseInside(tx: Repositories, workspaceId: string, passId: string
   const pass = await tx.passes.findForUpdate(workspaceId, passId)
   if (!pass) throw new OperatorError('Pass not found.')
   const erased = await tx.erasure.count(workspaceId, passId)
-  // To avoid a deadlock, lock images before the pass changes: a transaction that has locked an image can wait for the
-  // external ID of this pass.
+  // Lock images before the pass changes. Otherwise, this could deadlock with a transaction that has locked an image and
+  // waits for the external ID of this pass.
   await tx.images.deleteOfPass(workspaceId, passId)
   await tx.erasure.erase(workspaceId, passId, identifierDigest(pass.scanCode), at)
   const correlationId = randomUUID()

@@ -12,7 +12,7 @@ const walletUpdates: JobKind[] = platforms.map((platform) => `update-${platform}
 /**
  * Retries discarded or quarantined jobs. A pass that failed with its job is QUEUED again. If the job was a wallet
  * update, this also writes the event pass.updated, with `manual_requeue` as its only changed field. Without IDs, this
- * also queues passes that could not be signed. These have no failed job.
+ * also queues passes that could not be signed, because these passes have no failed job.
  * @returns the number of jobs that are due now
  */
 export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
@@ -29,10 +29,7 @@ export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date)
   return retried + issued
 }
 
-/**
- * Queues passes that could not be signed. Queues each pass once, even if it fails again in the meantime because its key
- * is still missing.
- */
+/** Queues the passes that could not be signed, each only once, even if it fails again because its key is missing. */
 async function issueUnsigned(store: Store, workspaceId: string, at: Date): Promise<number> {
   let count = 0
   let last: string | undefined
@@ -61,7 +58,7 @@ export function deleteJobs(store: Store, filter: FailedJobFilter, at: Date): Pro
 }
 
 /**
- * Runs work on one failed job, on the failed jobs of a workspace, or on all.
+ * Runs work on one failed job, on all failed jobs of a workspace, or on all failed jobs.
  * @throws OperatorError if the ID does not belong to a failed job
  */
 export function withFailedJobs(

@@ -15,15 +15,15 @@ export interface HandOverSearch {
   project?: string | undefined
   template?: string | undefined
   /**
-   * Limits the passes to those of one identity, because an import accepts only one identity. `server` is the identity
-   * that the flags of serve configure.
+   * The identity whose passes are exported, because an import accepts the passes of only one identity. `server` is the
+   * identity that the flags of serve configure.
    */
   identity?: string | undefined
 }
 
 export interface OwnNames {
   platforms: readonly Platform[]
-  /** The pass type of the identity in the flags. Without a pass type, import cannot compare the identity. */
+  /** The pass type of the identity in the flags. Without it, import cannot compare the identity. */
   passTypeIdentifier?: string | undefined
   /** The issuer of the identity in the flags. Required if its passes have Google objects. */
   issuerId?: string | undefined
@@ -49,24 +49,22 @@ export interface HandOverCounts {
   passes: number
   devices: number
   googleObjects: number
-  /** Passes that were never issued, so no phone holds them. */
+  /** The number of passes left out because they were never issued, so that no phone holds them. */
   unissued: number
-  /** Devices above 100 per pass, and devices whose names do not fit into a cell. */
+  /** The number of devices left out: those above 100 per pass, and those that `isExportable` rejects. */
   devicesLeftOut: number
-  /** Values that are empty, or whose variable gets no column. */
+  /** The number of values left out because they are empty, or because their variable gets no column. */
   valuesLeftOut: number
 }
 
 export interface OpenHandOver {
-  /** The number of passes to read. Each is read twice: the first time for the column names. */
+  /** The number of passes to read. Each pass is read twice, the first time only for the column names. */
   total: number
   header: string[]
   pages: AsyncIterable<string[][]>
-  /**
-   * The rows of the file that `passes balances import` reads: an entry for each balance that differs from its start.
-   */
+  /** The rows for `passes balances import`: an entry for each balance that differs from its start. */
   balances: AsyncIterable<string[][]>
-  /** The counts of the pages that were read so far. */
+  /** The counts of the pages that were read until now. */
   counts: HandOverCounts
   identities: Record<Platform, Set<string>>
   /** Records the hand-over and its counts, but no pass data, in the audit log. */
@@ -88,9 +86,9 @@ const MAX_VARIABLES = 1_000
 
 /**
  * Opens the rows, with secrets, that `passes import` needs to take over the passes of a workspace on another server
- * (decisions/0020). Reads in pages, without a common snapshot. Only a read-only server (`serve --freeze`) guarantees
- * that passes do not change in between.
- * @throws OperatorError if a name is unknown or ambiguous; the reason of the signal if it aborts
+ * (decisions/0020). Reads in pages, without a common snapshot. Passes can change between two pages, unless the server
+ * is read-only (`serve --freeze`).
+ * @throws OperatorError if a name is unknown or ambiguous; the reason of the signal if the signal aborts
  */
 export async function openHandOver(
   store: Store,
@@ -159,7 +157,7 @@ export async function openHandOver(
 
 const BALANCE_COLUMNS = ['externalPassId', 'balance', 'delta', 'externalRef', 'reason']
 
-/** Returns an entry for each balance that differs from its start: the template on the next server has this start. */
+/** Returns an entry for each balance that differs from its start. The template on the next server sets the start. */
 function balanceRows({ pass }: HandOverPass): string[][] {
   // Void passes accept no entries.
   if (isUnissued(pass) || pass.status === 'VOID') return []
@@ -211,7 +209,7 @@ async function collectVariables(
 }
 
 /**
- * Whether a variable gets a column. Names of fixed columns are excluded in all forms, because import ignores case,
+ * Whether a variable gets a column. Excludes each spelling of the name of a fixed column, because import ignores case,
  * spaces, underscores, and hyphens.
  */
 function isColumn(name: string): boolean {
@@ -295,7 +293,7 @@ function createRows(
   }
 }
 
-/** Returns the code that scanners read. The code stays the same, regardless of the template on the other server. */
+/** Returns the code that scanners read. Exporting the code keeps it the same under any template on the other server. */
 async function codeOf(pass: HandOverPass['pass'], definitions: Definitions): Promise<string> {
   if (pass.scanPayload !== null) return pass.scanPayload
   const definition = await definitions.find(pass.workspaceId, pass.templateVersionId)
@@ -303,10 +301,7 @@ async function codeOf(pass: HandOverPass['pass'], definitions: Definitions): Pro
   return barcodeMessage(definition, buildScope(definition, pass, pass.expiresAt))
 }
 
-/**
- * Whether a device fits into a cell. Import separates devices by spaces, and the token from the device ID by the last
- * colon.
- */
+/** Whether a cell can contain the device: import splits devices at spaces, and device ID and token at a colon. */
 function isExportable({ deviceId, pushToken }: HandOverPass['devices'][number]): boolean {
   return !/[\s\p{Cc}]/u.test(deviceId) && deviceId.length <= 255 && /^[0-9A-Za-z]{1,200}$/.test(pushToken)
 }

@@ -9,9 +9,9 @@ import { getWorkspace, OperatorError } from './operator.ts'
 
 export interface AuditSearch {
   workspace?: string | undefined
-  /** IDs or names of tokens, email addresses of people, or `operator`. */
+  /** The actors of the entries: IDs or names of tokens, email addresses of people, or `operator`. */
   actors?: string[] | undefined
-  /** Actions such as `pass.void`, or kinds of targets such as `pass`, which select all their actions. */
+  /** The actions of the entries, such as `pass.void`. A kind of target, such as `pass`, selects all actions on it. */
   actions?: string[] | undefined
   target?: string | undefined
   since?: Date | undefined
@@ -20,14 +20,14 @@ export interface AuditSearch {
 
 export interface AuditEntry extends Omit<StoredAuditEntry, 'at' | 'actor' | 'actorSubject'> {
   at: string
-  /** The person, or the name of the token or operator. */
+  /** The actor: a person, or the name of a token or operator. */
   actor: string | PersonActor
 }
 
 interface PersonActor {
   kind: 'person'
   email: string
-  /** The subject of the person at the provider. */
+  /** The subject by which the sign-in provider identifies the person. */
   subject: string
 }
 
@@ -45,7 +45,7 @@ export async function resolveSearch(store: Store, search: AuditSearch): Promise<
   }
 }
 
-/** Returns one page of the log, newest first. If the target is a scan, its recording is the last entry. */
+/** Returns one page of the log, newest first. If the target is a scan, the last entry is the recording of the scan. */
 export async function listAudit(
   store: Pick<Repositories, 'auditLog'>,
   filters: AuditFilters,

@@ -100,7 +100,8 @@ export function addGoogle(
 }
 
 /**
- * Sets the default identity for new passes, and reactivates a retired one. The name `server` removes the default.
+ * Sets the default identity for new passes, and reactivates the identity if it is retired. The name `server` removes
+ * the default.
  * @throws OperatorError if the identity, workspace, or project does not exist, or the identity is for another platform
  */
 export function setDefaultIdentity(
@@ -160,7 +161,7 @@ export function retireIdentity(
   )
 }
 
-/** Returns the command that removes the default of a workspace or project, so that it inherits the default again. */
+/** Returns the command that removes the default of a workspace or project, which then inherits a default again. */
 function removeUseCommand({ platform }: StoredIdentity, { workspace, project }: IdentityUse): string {
   const ofProject = project === undefined ? '' : ` --project ${JSON.stringify(project)}`
   return `passes identity use server --platform ${platform} --workspace ${JSON.stringify(workspace)}${ofProject}`
@@ -307,7 +308,7 @@ export interface AppleFiles {
 
 /**
  * Returns the secrets of an identity as they are stored.
- * @param known the intermediate certificate that is used without a --wwdr file
+ * @param known the intermediate certificate to use if no --wwdr file is given
  * @throws SetupError if a file cannot be read, or the intermediate certificate is missing
  */
 export function readFiles(

@@ -22,7 +22,7 @@ export function addMember(
 
 interface Session extends Pick<StoredSession, 'id' | 'createdAt' | 'lastUsedAt' | 'expiresAt'> {}
 
-/** Returns the members and the people with sessions, by address. */
+/** Returns the members and the people with sessions, sorted by address. */
 export async function listMembers(store: Store, workspaceId: string, at: Date) {
   const [members, sessions] = await Promise.all([store.members.list(workspaceId), store.sessions.list(workspaceId, at)])
   const emails = [...new Set([...members, ...sessions].map(({ email }) => email))].sort()

@@ -5,10 +5,7 @@ import type { StoredToken } from '../../storage/workspaces/tokens-repository.ts'
 import { createToken, type MadeToken } from '../create-token.ts'
 import { auditOperator, OperatorError } from './operator.ts'
 
-/**
- * The maximum number of projects per token. It is low, because every query of a token's requests lists all its
- * projects.
- */
+/** The maximum number of projects per token. It is low, because each query for a token lists all its projects. */
 const MAX_PROJECTS = 100
 
 /** @throws OperatorError if a project is missing or ambiguous, or a scope applies to the whole workspace */

@@ -13,7 +13,10 @@ export interface Move extends StoredMove {
 export interface MoveOptions {
   /** The address of the other server, as parseMoveTarget returns it. */
   url: string
-  /** Passes per second to push to. Default: the pace of the current move if that has the same address; else 50. */
+  /**
+   * The number of passes per second whose phones receive a push. Default: the pace of a current move to this address,
+   * or else 50.
+   */
   passesASecond?: number | undefined
   at: Date
 }
@@ -22,7 +25,10 @@ const USUAL_PACE = 50
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
-/** Returns a problem if phones cannot use the address. Phones of the sandbox can use loopback addresses. */
+/**
+ * Parses the address of the other server. Returns a problem if phones cannot use the address. Phones of the sandbox can
+ * use loopback addresses.
+ */
 export function parseMoveTarget(text: string): { url: string } | { problem: string } {
   if (!URL.canParse(text)) return { problem: 'is not an address such as https://passes.example.com/apple' }
   const { protocol, hostname, username, password, search, hash, pathname, origin } = new URL(text)
@@ -132,7 +138,7 @@ async function checkPass(pass: StoredPass, url: string, type: string): Promise<v
         '--unchecked.',
     )
   const ask = async (method: 'HEAD' | 'GET'): Promise<number> => {
-    // Do not follow redirects, because a phone does not send its token to another address.
+    // Do not follow redirects: a phone would not send its token to another address, so the check would pass wrongly.
     const { statusCode, body } = await request(address, {
       method,
       headers: { authorization: `ApplePass ${pass.appleToken}` },

@@ -140,7 +140,7 @@ export interface WatchIdentityOptions extends RenewedFrom {
   /** Called before the first poll, if the identity exists and accepts files of this kind. */
   onWatching?: () => void
   onRenewed: (identity: ShownIdentity) => void
-  /** Called once per content and reason. The current certificate stays in use. */
+  /** Called if the files are rejected, once per content and reason. The current certificate stays in use. */
   onRejected: (reason: string) => void
   /** The poll interval. Default: a second, so that a change is checked one to two seconds after the last write. */
   checkMs?: number
@@ -184,7 +184,7 @@ export async function watchIdentity(
   }
 }
 
-/** Returns a digest of the files, or an error message if a file is missing while it is being replaced. */
+/** Returns a digest of the files, or the error message if a file cannot be read, for example while it is replaced. */
 function contentOf(paths: string[]): string {
   try {
     return paths.map((path) => hash('sha256', readSecret(path, 'a file').pem)).join()

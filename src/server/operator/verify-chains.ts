@@ -17,7 +17,7 @@ import { getWorkspace, OperatorError, withStore } from './operator.ts'
 export interface VerifiedChain extends ChainReport {
   workspaceId: string
   chain: ChainName
-  /** The sequence of the last entry; 0 if no entry is chained. */
+  /** The sequence number of the last chained entry; 0 if no entry is chained. */
   sequence: number
   /** The signed end of the chain, which an auditor can keep elsewhere; null if it is missing. */
   head: ReturnType<typeof headJson> | null
@@ -27,7 +27,7 @@ export interface VerifiedChain extends ChainReport {
 
 export interface Verified {
   chains: VerifiedChain[]
-  /** The number of entries that were written and are not chained yet. */
+  /** The number of entries that were written, but are not in the chain yet. */
   waiting: number
 }
 
@@ -121,7 +121,7 @@ async function verifyChain(
   return { ...about, ...verification.end() }
 }
 
-/** Returns the entries that are missing in their chain, although their row says that they were added to it. */
+/** Returns the entries that are marked as chained, but are missing in their chain. */
 async function findUnchained(
   store: Store,
   { chain, only }: { chain: ChainName; only: string | undefined },
@@ -138,8 +138,8 @@ async function findUnchained(
     isMore = entries.length === IDS
   }
   if (unknown.length === 0) return []
-  // Exclude entries that were written since the chains were read. Read waiting entries first, because an entry moves
-  // into a chain and never back.
+  // Exclude entries that were written after the chains were read. Read waiting entries before the chains. Otherwise, an
+  // entry that moves into its chain between the two reads would be in neither.
   const recent = new Set(await store.chainReader.listPendingIds(chain))
   for (const { workspaceId, sequence } of chains) {
     for (let after = sequence, isMore = true; isMore; ) {
@@ -152,9 +152,7 @@ async function findUnchained(
   return unknown.filter(({ id }) => !recent.has(id))
 }
 
-/**
- * A set of IDs without a size limit. A JavaScript Set can hold only about 16 million IDs. Takes about 100 bytes per ID.
- */
+/** A set of IDs without a size limit (a JavaScript Set holds about 16 million). Takes about 100 bytes per ID. */
 interface IdSet {
   add(id: string): void
   has(id: string): boolean

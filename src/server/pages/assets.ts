@@ -7,7 +7,7 @@ import { HTTPResponse } from 'h3'
 import { plainPng } from '../../files/plain-png.ts'
 import { acceptedEncodings, namesTag } from '../http/negotiation.ts'
 
-/** A file that pages load. Its path contains its digest, so browsers can keep it forever. */
+/** A file that pages load. The path contains a digest of the content, so browsers can cache the file forever. */
 export interface Asset extends PublicFile {
   /** The path, relative to the public URL. */
   path: string
@@ -24,12 +24,12 @@ const types: Record<string, string> = {
 }
 
 /**
- * The script that redirects iPads, which identify as a Macintosh with a touch screen, to the Apple link. The redirect
+ * The script that redirects iPads to the Apple link, because to the server they look like a Macintosh. The redirect
  * happens once per history entry, so that a visitor who comes back or reloads stays on the page.
  */
 export const tabletScript = browserAsset('scripts/tablet.js')
 
-/** The icon of pages whose pass has none. */
+/** The default icon of pages, for passes without an icon. */
 export const pageIcon = asset(
   'icon.svg',
   'image/svg+xml',
@@ -69,10 +69,10 @@ function iconFile(base64: string): Buffer {
   return Buffer.concat([header, png])
 }
 
-/** The logo of the class that `doctor` writes. All servers have it: the platform fetches it from the public URL. */
+/** The logo of the class that `doctor` writes. Every server has it, because the platform fetches it. */
 export const trialLogo = asset('logo.png', 'image/png', plainPng(660, 660, '#3b4cc0'))
 
-/** The script of the hint for in-app browsers: it copies the address, which visitors can also select. */
+/** The script that copies the address in the hint for in-app browsers. Without scripts, visitors select the address. */
 export const copyScript = browserAsset('scripts/copy.js')
 
 export function contentTypeOf(name: string): string | undefined {
@@ -87,7 +87,7 @@ export function browserFile(name: string): string {
   return withoutComments.join(' ').replaceAll(/\s+/g, ' ')
 }
 
-/** The style that all pages without a bundle start with. */
+/** The base style of every page that does not load a bundle. */
 export const BASE_STYLE = browserFile('base.css')
 
 export function browserAsset(name: string): Asset {
@@ -112,7 +112,7 @@ export function asset(
   return { ...file, path: `/assets/${name.replace(/\.(?=\w+$)/, `.${file.digest}.`)}` }
 }
 
-/** A file that needs no token. All responses share one buffer per encoding. */
+/** A file that clients can fetch without a token. All responses share one buffer per encoding. */
 export interface PublicFile {
   contentType: string
   cacheControl: string
@@ -144,8 +144,8 @@ export async function precompress(file: PublicFile): Promise<PublicFile> {
 }
 
 /**
- * The compression level. It compresses better than any gzip level, and takes no longer. The best Brotli level saves
- * another 10 % but takes fifty times as long.
+ * The Brotli level. It compresses better than any gzip level, and takes no longer. The best Brotli level saves another
+ * 10 % but takes fifty times as long.
  */
 const BROTLI_QUALITY = 6
 
@@ -160,7 +160,7 @@ export function answerFile(file: PublicFile, request: Headers): HTTPResponse {
   }
   const condition = request.get('if-none-match')
   const { digest } = file
-  // Match the tag of any encoding.
+  // Match the tag of any encoding, because all encodings have the same content.
   const isKnown = condition !== null && namesTag(condition, [digest, `${digest}-br`, `${digest}-gzip`])
   if (isKnown) return new HTTPResponse(null, { status: 304, headers })
   const body = coding ? file.compressed![coding] : file.content

@@ -4,9 +4,9 @@ import { type Platform, platforms } from '../../core/contract/schemas/platform.t
 import { SetupError } from '../../core/errors.ts'
 import { type Asset, asset } from './assets.ts'
 
-/** The official wallet buttons. An operator must license them, and the platforms forbid redrawing them. */
+/** The official wallet buttons. The platforms forbid redrawing them, so the operator must license and provide them. */
 export interface Badges {
-  /** Returns the badge of a language such as `pt-BR`, else of the language without its region, else the English one. */
+  /** Returns the badge for a language such as `pt-BR`, or else for the language without its region, or for English. */
   find(platform: Platform, language: string): Asset | undefined
   all: Asset[]
 }
@@ -86,7 +86,7 @@ function readBadge(path: string, platform: Platform): { language: string; file: 
   return { language, file: asset(`badge-${platform}-${language}${extension}`, contentType, content, SEALED) }
 }
 
-/** The policy of a badge. It prevents an SVG from running or loading anything when it is opened directly. */
+/** The policy of a badge, without which an SVG that is opened directly could run or load anything. */
 const SEALED = { 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox" }
 
 /**

@@ -21,11 +21,11 @@ export interface PageParts {
   styles?: string[]
   script?: string | undefined
   icon?: string | undefined
-  /** Whether images are embedded as data URLs and none are loaded. */
+  /** Whether the page embeds all its images as data URLs, and so loads none. */
   hasOwnImages?: true
   /** Whether the script sends requests to this server. */
   isLive?: true
-  /** Whether the page has a form, which it sends to this server. */
+  /** Whether the page has a form that it submits to this server. */
   hasForm?: true
   bodyClass?: string
 }
@@ -34,7 +34,7 @@ export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
 }
 
-/** Fills in the placeholders of a sentence with HTML. The sentence itself is escaped. */
+/** Escapes a sentence, and replaces its placeholders with HTML. */
 export function fillHtml(sentence: string, parts: Record<string, string>): string {
   return escapeHtml(sentence).replaceAll(/\{(\w+)\}/g, (whole, name: string) => parts[name] ?? whole)
 }
@@ -83,7 +83,7 @@ ${main}
     headers: {
       ...pageHeaders(policy),
       'content-language': language,
-      // If a language is given, vary by Accept-Language, because the caller chose the language by this header.
+      // If a language is given, the caller selected it by Accept-Language.
       ...(parts.language !== undefined && { vary: 'Accept-Language' }),
     },
   }
@@ -92,7 +92,7 @@ ${main}
 export interface DocumentParts {
   /** The title as plain text. */
   title: string
-  /** A language tag, which determines the direction. Default: `en`. */
+  /** A language tag, which also determines the text direction. Default: `en`. */
   language?: string | undefined
   /** HTML with escaped values, like `body`. */
   head: string
@@ -118,10 +118,7 @@ ${body}
 `
 }
 
-/**
- * Returns headers that prevent framing, type sniffing, caching, the use of the camera, and, unless the policy permits
- * them, forms.
- */
+/** Returns headers that prevent framing, type sniffing, caching, camera use, and forms that `policy` does not allow. */
 export function pageHeaders(policy: Record<string, string>): Record<string, string> {
   const { 'form-action': forms = "'none'", ...others } = policy
   const whole = { ...others, 'base-uri': "'none'", 'form-action': forms, 'frame-ancestors': "'none'" }

@@ -6,10 +6,10 @@ import type { StoredPass } from '../../storage/passes/pass-row.ts'
 
 /** Facts about a pass that anyone can see, for example in chat previews. They contain no data of the holder. */
 export interface IssuerFacts {
-  /** Empty if the name depends on the holder. */
+  /** The name of the issuer. Empty if the name contains a value of a holder. */
   organization: string
   template: string
-  /** The kind of pass according to the definition. Empty if the text contains a value of a holder. */
+  /** The kind of pass, as the definition describes it. Empty if the description contains a value of a holder. */
   description: string
   /** The image id of a wide picture. */
   pictureId: string | undefined
@@ -23,7 +23,7 @@ export interface IssuerFacts {
 
 export interface Contact {
   label: string
-  /** tel:, mailto: or https: */
+  /** A URL with the scheme tel, mailto, or https. */
   url: string
 }
 

@@ -12,8 +12,8 @@ export interface LinkOpens {
   /** Counts a visit of a join page under its source, a name that the visitor can choose freely. */
   noteJoin(page: { workspaceId: string; projectId: string | null }, source: string | null, at: Date): void
   /**
-   * Returns the source under which a visit or a pass is counted. After MAX_SOURCES sources, new ones count as no
-   * source, so that made-up sources cannot fill the figures.
+   * Returns the source under which a visit or a pass is counted. After MAX_SOURCES sources in an hour, a new source
+   * counts as no source. Otherwise, made-up sources could fill the figures.
    */
   countedSource(projectId: string, source: string | null, at: Date): string
   flush(): Promise<void>
@@ -24,10 +24,10 @@ export interface LinkOpens {
 /** The maximum number of sources per project and hour. Further sources count as no source. */
 const MAX_SOURCES = 100
 
-/** The interval of writes, regardless of the number of openings. */
+/** The interval at which counted openings are written to the database. */
 const FLUSH_MS = 2_000
 
-/** Creates a counter in memory, because a bot can open a link a million times. A crash loses up to 2 s of openings. */
+/** Counts openings in memory, because a bot can open a link a million times. A crash loses up to 2 s of openings. */
 export function createLinkOpens({ store, log }: { store: Store; log: Logger }): LinkOpens {
   const noted = new Map<string, NewFigure & { workspaceId: string }>()
   let sources = new Map<string, Set<string>>()

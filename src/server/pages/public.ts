@@ -37,7 +37,7 @@ export interface PublicOptions {
   hasSignIn: boolean
 }
 
-/** A unit of file size, in bytes. For each full unit, a file counts as one more request against the limit. */
+/** The number of bytes for which a file counts as one more request against the limit. */
 const BYTES_A_REQUEST = 256 * 1024
 
 /** Mounts all routes without a token, except hosted links and the routes of wallets. */
@@ -86,7 +86,7 @@ export function mountPublic(app: H3, { services, readiness, limitFiles, hasSignI
   app.get('/', () => new Response(null, { status: 302, headers: { location: `.${docsPath}` } }))
 
   for (const [path, load] of docsPages) app.get(path, async (event) => send(event, await load()))
-  // Redirect the former page for trying requests.
+  // Redirect the address of the former page for trying requests.
   app.get(`${docsPath}/try`, () => new Response(null, { status: 302, headers: { location: `..${docsPath}` } }))
 
   app.get('/openapi.json', async (event) => send(event, await loadDescription()))
@@ -103,7 +103,9 @@ export function mountPublic(app: H3, { services, readiness, limitFiles, hasSignI
 /** The size of images in chat previews. Some chats reject files of more than 600 kB. */
 const sharedSize = { width: 800, height: 420, scale: 1 } as const
 
-/** Returns an image in the size for chats. Creates it on request if the image was uploaded before this size existed. */
+/**
+ * Returns an image in the size for chats. Creates this size on request for images that were uploaded before it existed.
+ */
 async function findShared(id: string, { store, images }: Pick<Services, 'store' | 'images'>) {
   if (!(await store.images.isPublic(id))) return undefined
   const [file] = await images.loadFiles(id, [sharedSize])
@@ -127,8 +129,8 @@ function fileOf({ html, headers }: Page): PublicFile {
 }
 
 /**
- * Returns a page of the API description. Building the description takes half as long as the start of a server, so the
- * first request builds it, in slices.
+ * Returns a page of the API description. The first request builds the description, in slices. Otherwise, the start of a
+ * server would take 50 % longer.
  */
 function onceDescribed(make: () => PublicFile): () => Promise<PublicFile> {
   return once(async () => {
@@ -170,7 +172,7 @@ export interface ImageSource {
   images: { findPublic(id: string): Promise<{ contentType: string; data: Uint8Array } | undefined> }
 }
 
-/** The size of the cache. Enough for a few dozen icons and logos, because phones and pages request them repeatedly. */
+/** The size of the cache: enough for a few dozen icons and logos, which phones and pages request repeatedly. */
 const MAX_BYTES = 32 * 1024 * 1024
 
 const SHARED_BYTES = 8 * 1024 * 1024

@@ -22,8 +22,8 @@ import { htmlDocument, pageHeaders } from './html.ts'
 /** The path of the page that turns any phone into a door. The paths of its files start with this path. */
 export const doorPath = '/door'
 /**
- * The path of the desk, a page for anyone with a token or a session (decisions/0026). The paths of its files
- * start with this path.
+ * The path of the desk, a page for anyone with a token or a session (decisions/0026). The paths of its files start with
+ * this path.
  */
 export const deskPath = '/desk'
 
@@ -31,7 +31,7 @@ export const deskPath = '/desk'
 type Build = ReadonlyMap<string, Uint8Array>
 type Files = Map<string, PublicFile>
 
-/** Allows only files of this server and pictures as data URLs, and no inline code or styles. */
+/** A policy that allows files of this server and pictures as data URLs, but no inline code or styles. */
 const OWN_FILES = {
   'default-src': "'none'",
   'script-src': "'self'",
@@ -85,7 +85,7 @@ interface PageOptions {
   more?: Record<string, PublicFile>
 }
 
-/** Files whose names contain no digest. Browsers look for an update of the service worker at the same address. */
+/** The files whose names contain no digest. Browsers look for updates of a service worker at its first address. */
 const FIXED_NAMES = ['sw.js', 'licences.txt']
 
 async function filesOf(page: string, build: Build, options: PageOptions): Promise<Files> {

@@ -10,16 +10,13 @@ export interface PageLanguage {
   /** The locale that the visitor requested, with a region if given. */
   locale: string
   words: PageWords
-  /** The language for the issuer's texts, from the languages of the definition; undefined if it names none. */
+  /** The language of the issuer's texts, one of the definition's languages; undefined if the definition names none. */
   ofTexts?: string
 }
 
 export const english: PageLanguage = { tag: 'en', locale: 'en', words: pagesTexts.en }
 
-/**
- * Fills in the names of wallets, and the name of the phone of the first wallet. In Italian, "a(d)" becomes "ad" before
- * an A.
- */
+/** Fills in the names of wallets and of the first wallet's phone. In Italian, "a(d)" becomes "ad" before an A. */
 export function nameWallets(sentence: string, platforms: readonly Platform[], { words, tag }: PageLanguage): string {
   const facts = platforms.map((platform) => platformFacts[platform])
   const names = facts.map(({ wallet, walletIn }) => walletIn?.[tag] ?? wallet)
@@ -38,10 +35,10 @@ const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 const MAX_LANGUAGES = 30
 
 /**
- * Returns the best language of the pages for the `Accept-Language` of a visitor, else English. If the definition names
- * languages, the issuer's texts are in the best of these, and so are the words of the page, if they are translated. If
- * the visitor requests none of these languages, the issuer's texts are in the definition's default language, and the
- * words of the page in the visitor's.
+ * Returns the languages of a page for the `Accept-Language` header of a visitor. The issuer's texts are in a requested
+ * language of the definition, or else in the definition's default language. The words of the page are in the same
+ * language if the visitor requested it and it is translated, or else in another requested language, the default
+ * language, or English.
  */
 export function pageLanguage(headers: Headers, languages?: Definition['languages']): PageLanguage {
   const wanted = wantedLocales(headers)

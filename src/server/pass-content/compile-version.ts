@@ -3,7 +3,7 @@ import { type CheckPass, compilePass } from '../../core/rules/pass/pass-rules.ts
 import type { Wallets } from '../../wallets/wallets.ts'
 import type { VersionContent } from '../wallet-sync/definitions.ts'
 
-/** Returns a function that checks a pass against a version and the platforms. It is compiled once per definition. */
+/** Returns a function that checks passes against a version and the platforms. It is compiled once per definition. */
 export function compileVersion(version: VersionContent, wallets: Wallets): CheckPass {
   const { definition, passType } = version
   const known = compiled.get(definition)

@@ -20,7 +20,7 @@ export type Joined<Pass extends ClaimingPass> = Omit<Pass, 'claim'> & Pick<Named
 
 /**
  * Assigns passes to classes by their class keys. The first pass with a key sets the values of the class. Rejects a pass
- * with a different value, with an error that contains both values. Errors in `passes` are returned unchanged.
+ * whose values differ from these. The error contains both values. Errors in `passes` are returned unchanged.
  */
 export async function joinClasses<Pass extends ClaimingPass>(
   tx: Repositories,
@@ -75,7 +75,8 @@ export interface ClassChange {
 /**
  * Assigns distinct updated passes of a workspace to their classes, and returns the classes. If the update changes a
  * value that the passes of a class share, the value changes for all of them. The other values of the class stay, even
- * if the pass has different ones. In a new version with the same class key, a new class gets the old values.
+ * if the pass has different ones. If a pass moves to a new version with the same class key, a new class of this version
+ * starts with the values of the previous class.
  */
 export async function followClasses(
   tx: Repositories,
@@ -94,7 +95,8 @@ export async function followClasses(
     const kept = own && own.keyDigest === claim?.keyDigest ? pick(own.values, Object.keys(claim.values)) : {}
     return claim && { ...claim, templateVersionId: version.id, values: { ...claim.values, ...kept }, own }
   })
-  // Lock the previous classes in the same statement, so that two passes that swap classes do not deadlock.
+  // Lock the previous classes in the same statement, so that concurrent updates in which two passes swap classes do not
+  // deadlock.
   const locked = new Map<string, NewClass>()
   for (const one of wanted) {
     if (!one) continue

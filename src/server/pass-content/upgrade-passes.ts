@@ -67,8 +67,7 @@ async function prepareChunk(
     return { version, matched, plans: [], upTo: null, isLast: false }
   }
   const processed = upgrade.upgraded + upgrade.unchanged + upgrade.failed
-  // If `listNext` finds as many passes as the limit, it assumes that there are more. Set a limit that a range of `rows`
-  // passes cannot reach.
+  // `listNext` assumes that more passes remain if it finds as many passes as the limit. Set the limit above `rows`.
   const limit = Math.min(rows + 1, (upgrade.passLimit ?? Infinity) - processed)
   const { passes, ...next } = await store.upgrades.listNext(workspaceId, upgrade, { rows, limit, at: services.clock() })
   const plans: Plan[] = []

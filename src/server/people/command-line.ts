@@ -4,10 +4,10 @@ import { parseJson } from '../../core/json.ts'
 import { type ServerKeys, seal, unseal } from '../../core/rules/crypto/server-key.ts'
 import type { CommandLine } from './sign-in.ts'
 
-/** The time for which the code of a sign-in works. */
+/** The lifetime of the code of a sign-in. */
 const CODE_MS = 60_000
 
-/** The associated data of seals, so that a code does not open as a device sign-in, nor the reverse. */
+/** The associated data of each kind of seal. Otherwise, a code could open as a device sign-in, or the reverse. */
 const SEAL_ROW = 'command-line'
 const DEVICE_ROW = 'device'
 

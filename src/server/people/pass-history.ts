@@ -17,10 +17,10 @@ const historyRoute = route('GET', `${deskPath}/passes/{id}/history`, {
   responses: { 200: pageOf(HistoryEntry) },
 })
 
-/** A token gets no history, because only people with a role in the workspace can see the names of others. */
+/** Lists the changes of a pass. Rejects API tokens, because only people with a role can see the names of people. */
 const listHistory: Handler<typeof historyRoute> = async ({ params: { id }, query }, { store, workspaceId, token }) => {
   if (!token.person) throw new ApiError('FORBIDDEN', { message: 'Sign in to see who changed the pass.' })
-  // Find the pass first: unlike passes, log entries are not limited to the projects of the role.
+  // Find the pass first: passes are limited to the projects of the role, but log entries are not.
   const pass = await store.passes.find(workspaceId, id)
   if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId: id } })
   const { rows, total, ...rest } = await store.auditLog.list({ ...query, workspaceId, passId: id })

@@ -26,7 +26,7 @@ export async function onProvider<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The codes of errors that another attempt can fix, because the provider did not respond as specified. */
+/** The codes of temporary errors: the provider timed out, or its response was not as specified. */
 const UNAVAILABLE = /^(OAUTH_RESPONSE_IS_NOT_|OAUTH_TIMEOUT|ERR_JWKS_TIMEOUT|ERR_JOSE_GENERIC)/
 
 function toProviderError(error: unknown): ProviderError {

@@ -5,10 +5,7 @@ import type { Handler, PageRoute } from '../http/mount.ts'
 import { barcodeSvg, drawAhead } from '../pages/card/symbols.ts'
 import { deskPath } from '../pages/scripted-pages.ts'
 
-/**
- * The QR code of a link that the desk shows, for the camera of a phone. The link is in the body, because it is a
- * secret.
- */
+/** The route that draws the QR code of a link on the desk. The body contains the link, because the link is secret. */
 const qrRoute = route('POST', `${deskPath}/qr`, {
   scope: null,
   summary: 'Draw the QR code of a link',

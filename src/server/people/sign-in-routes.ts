@@ -34,10 +34,7 @@ import { type SignInProblem, signInProblemPage, workspacesPage } from './sign-in
 
 const MAX_BODY_BYTES = 16 * 1024
 
-/**
- * The time for which a used logout token is kept. Covers its maximum age, and the tolerated difference of the clocks
- * twice.
- */
+/** The time for which a used logout token is stored: its maximum age, plus the tolerated clock difference twice. */
 const LOGOUT_TOKEN_MS = (LOGOUT_SECONDS + 2 * CLOCK_TOLERANCE_SECONDS) * 1000
 
 export interface PeopleOptions {
@@ -227,7 +224,9 @@ async function showSession(event: H3Event, { services }: PeopleOptions, limits: 
   return json({ email: caller.name, workspace, roles: grants, csrfToken, expiresAt: caller.expiresAt!.toISOString() })
 }
 
-/** Ends the session of a browser. The response has the address for signing out of the provider, too. */
+/**
+ * Ends the session of a browser. The response contains the address at which the person also signs out of the provider.
+ */
 async function signOut(
   event: H3Event,
   { services, publicUrl }: PeopleOptions,
@@ -264,7 +263,7 @@ async function endByProvider(
   try {
     const { tokenId, ...named } = await provider.verifyLogout(token)
     const ended = await services.store.transaction(async (tx) => {
-      // A repeated token ends no session that began after its first use.
+      // Ignore a repeated token. Otherwise, it would end sessions that began after its first use.
       if (!(await tx.sessions.useLogoutToken(tokenDigest(tokenId), LOGOUT_TOKEN_MS, at))) return []
       const sessions = await tx.sessions.endOfPerson(config.issuer.href, named)
       await endSessions(tx, sessions, { correlationId, at })

@@ -60,7 +60,9 @@ export type SignInResult =
   | { session: { secret: string; workspaceId: string } }
   | { problem: 'unverified' }
   | { problem: 'noRole'; email: string }
-  /** The names of the workspaces in which the person has roles, if there are several and the request names none. */
+  /**
+   * The names of the workspaces in which the person has roles, if there are several and the request names no workspace.
+   */
   | { choices: string[] }
 
 /**
@@ -73,7 +75,7 @@ export async function signIn(
   options: {
     config: OidcConfig
     workspace: string | undefined
-    /** The session in the cookie of the browser. */
+    /** The secret of the session in the cookie of the browser. */
     formerSecret: string | undefined
     isCommandLine: boolean
     correlationId: string
@@ -109,7 +111,7 @@ export async function signIn(
   })
 }
 
-/** Records ended sessions in the audit log, with their people as actors. */
+/** Records ended sessions in the audit log, with the people of the sessions as actors. */
 export async function endSessions(
   tx: Repositories,
   ended: readonly EndedSession[],
@@ -155,10 +157,7 @@ async function findClaimedRoles(
   return claimed
 }
 
-/**
- * Returns the query of the desk after a sign-in. Ignores the rest of the address, so that a sign-in cannot lead to
- * another page.
- */
+/** Returns the query of the desk after a sign-in. Ignores the path, so that a sign-in cannot lead to another page. */
 export function returnSearch(given: string | null): string {
   if (given === null || given.length > MAX_SEARCH) return ''
   const search = new URLSearchParams(given).toString()

@@ -51,7 +51,10 @@ export const apple: Delivery = {
   end: (tx, pass, _card, at) => tx.formerPasses.insert(pass, at),
 }
 
-/** Responds with a bundle. If one file is too small, redirects to the page with bundles of `?each=` passes. */
+/**
+ * Responds with a bundle. If not all passes fit into the file, redirects to the group's page, whose `?each=` limits the
+ * passes per bundle.
+ */
 async function openBundle(
   passes: StoredPass[],
   { event, pageUrl, limitAddress }: GroupVisit,

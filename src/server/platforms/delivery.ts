@@ -12,7 +12,7 @@ import type { PhoneLimits } from '../inbound/apple-service.ts'
 import type { JobHandler, OnDiscard } from '../jobs/worker.ts'
 import { type Issuing, renderOr } from '../wallet-sync/issuing.ts'
 
-/** The work of the server for the passes of one platform. `Wallet` renders them. */
+/** The work of the server for the passes of one platform, except rendering, which `Wallet` does. */
 export interface Delivery {
   /**
    * Adds the routes that phones and the platform call.
@@ -20,7 +20,7 @@ export interface Delivery {
    */
   mount?(app: H3, services: Services, limits: PhoneLimits, prefixes: readonly string[]): void
   /**
-   * Responds to a visitor of the hosted link: a file or a redirect adds the pass to the wallet.
+   * Responds to a visitor of the hosted link with a file or a redirect that adds the pass to the wallet.
    * @throws ApiError LINK_INVALID if the platform is not configured; LINK_REVOKED, PROVIDER_UNAVAILABLE
    */
   open(pass: StoredPass, request: Request, services: Services, at: Date): Promise<Response | HTTPResponse>
@@ -50,7 +50,7 @@ export interface Together {
   most: number
   /** Responds with the file or redirect that adds as many of the passes as possible. @throws ApiError as `open` */
   open(passes: StoredPass[], visit: GroupVisit, services: Services, at: Date): Promise<Response | HTTPResponse>
-  /** Returns how many passes fit, counted from the first; 0 if the platform is not configured. */
+  /** Returns how many of the passes, from the first on, fit into one step; 0 if the platform is not configured. */
   countFitting(passes: { pass: StoredPass; card: Card }[], services: Services): Promise<number>
 }
 

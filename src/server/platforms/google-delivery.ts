@@ -110,10 +110,7 @@ async function placeIn(pass: StoredPass, { issuing }: Services): Promise<GoogleP
   return likelyPlace(pass, card)
 }
 
-/**
- * Estimates the IDs of a pass at Google. The estimate is never too short: the ID of an existing object can differ, but
- * is not longer.
- */
+/** Estimates the IDs of a pass at Google. The IDs of an existing object can differ, but are never longer. */
 function likelyPlace(
   { copyId: id, templateId, templateVersion, googleClassId, googleObjectId }: StoredPass,
   card: Card,

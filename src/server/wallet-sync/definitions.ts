@@ -43,8 +43,8 @@ const READ_AT_ONCE = 10
 type OverrideKeys = ReturnType<typeof keysOf>
 
 /**
- * The maximum number of versions in memory at the same time. The JSON of a version can have a megabyte, and takes five
- * megabytes of memory if it consists of empty lists.
+ * The maximum number of versions in memory at the same time. The JSON of a version can have a megabyte, and takes
+ * several times as much memory if it consists of empty lists.
  */
 export const VERSIONS_AT_ONCE = 5
 

@@ -15,11 +15,11 @@ export interface SentObject {
   /** The class of the pass, as read before the send; undefined if the send did not update the class. */
   ofClass?: StoredClass
   digest: string
-  /** Identifies this send in the database; null for a new object. */
+  /** A mark that identifies this send in the database; null for a new object. */
   mark: string | null
 }
 
-/** Records what Google received. If the pass has changed since it was read, queues another update. */
+/** Records what Google received. If the pass has changed since `pass` was read, queues another update. */
 export function recordSent(
   pass: StoredPass,
   { place, ofClass, digest, mark }: SentObject,
@@ -42,8 +42,8 @@ export function recordSent(
 }
 
 /**
- * Records an object that was sent while its pass was transferred. Queues the expiry of the object, which belongs to the
- * former holder.
+ * Records an object that was sent while its pass was transferred. The object belongs to the former holder, so this
+ * queues its expiry.
  */
 async function recordTransferred(tx: Repositories, pass: StoredPass, place: GooglePlace, at: Date): Promise<void> {
   const { workspaceId, id, templateVersionId } = pass

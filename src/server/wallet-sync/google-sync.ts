@@ -63,8 +63,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
 
   /**
    * Renders the pass with the ID and the kind of its existing object. The ID stays, even if another provider chose it.
-   * The kind stays while the pass keeps its version. If a new version has another kind, the objects of other kinds
-   * become former objects.
+   * The kind stays while the pass keeps its version. If a new version has another kind, each object of any other kind
+   * becomes a former object.
    */
   async function locate(pass: StoredPass, given?: StoredGoogleObject) {
     const { workspaceId, id, templateVersionId } = pass
@@ -92,8 +92,9 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   }
 
   /**
-   * Finds the objects of linked passes in one query. Omits a pass without an object at Google until the next update of
-   * this pass. Omits passes that can have links themselves, because Google rejects nested links.
+   * Finds the objects of linked passes in one query. Omits linked passes without an object at Google: the next update
+   * of `pass` looks for them again. Omits linked passes that can have links themselves, because Google rejects nested
+   * links.
    */
   async function linksOf(pass: StoredPass, { card }: WalletPass): Promise<Pick<WalletPass, 'linkedObjectIds'>> {
     // Omit texts that are not valid external IDs: no pass has them, and PostgreSQL rejects NUL in a query.
@@ -143,8 +144,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
     }
 
     /**
-     * Expires former objects. First updates each to the current content of the pass, so that it no longer contains
-     * erased data.
+     * Updates each former object to the current content, which contains no erased data, and then expires the object.
      */
     async function expire(calls: GoogleCalls): Promise<void> {
       for (const { kind, objectSuffix, templateVersionId } of former) {
@@ -170,7 +170,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       },
       update: async (calls: GoogleCalls) => {
         await beginSend()
-        // Send the class only if needed: the class of an object that another provider created must not be replaced.
+        // Send the class only if needed. Otherwise, the class of an object that another provider created would be
+        // replaced.
         if (needsClass) await sendClass(calls)
         await calls.updateObject(kind, object, retired)
         await expire(calls)
@@ -179,8 +180,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   }
 
   /**
-   * Whether the ID of a pass's class takes too much space in a save link. If the pass is sent again, its class gets a
-   * short ID.
+   * Whether a pass must be sent again before its save link is created, because its class has an ID that is too long for
+   * the link. The new class ID is short.
    */
   function hasLongClassName({ googleClassId }: StoredPass, { classSuffix }: GooglePlace): boolean {
     return googleClassId !== null && isLongClassSuffix(classSuffix)
@@ -269,7 +270,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
         await update(api.bulk)
       } catch (error) {
         if (!(error instanceof GoogleApiError && error.kind === 'missing')) throw error
-        // Also create the class, because it can be the missing resource.
+        // Also create the class, because the class can be the missing resource.
         await make(api.bulk)
       }
       await recordSent(pass, sent, options)

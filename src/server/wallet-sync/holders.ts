@@ -14,8 +14,8 @@ interface HoldingCause extends Cause {
 }
 
 /**
- * For each pass and platform, emits `pass.installed` if the pass is now in a wallet and was in none before, and
- * `pass.removed` if it is no longer in any. Returns whether it emitted an event. Call it last in the transaction that
+ * For each pass and platform, emits `pass.installed` if the number of devices with the pass rose from 0, and
+ * `pass.removed` if the number fell to 0. Returns whether it emitted an event. Call it last in the transaction that
  * changes registrations or objects (decisions/0018).
  */
 export async function emitHoldings(

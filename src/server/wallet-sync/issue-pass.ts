@@ -30,10 +30,7 @@ export async function failPass(tx: Repositories, job: DiscardedJob, message: str
   await recordFailure(tx, pass, error, { at, correlationId: job.correlationId })
 }
 
-/**
- * The number of passes per transaction. With fewer than the minimum, issuing would only take longer in total, even on a
- * slow machine.
- */
+/** The number of passes per transaction. Fewer than 25 would slow down issuing in total, even on a slow machine. */
 const SOME = { first: 50, least: 25, most: 100 }
 
 async function issueSome(

@@ -28,18 +28,20 @@ export interface Outcome {
   rejection?: StoredRejection
 }
 
-/** Issues passes in two steps, so that transactions contain only SQL. */
+/** Issues passes in two steps, `prepare` and `write`, so that the transaction of `write` contains only SQL. */
 export interface Issuing {
   /** Renders and checks passes for every configured platform. Omits passes that are deleted or already issued. */
   prepare(workspaceId: string, passIds: string[], at: Date): Promise<Outcome[]>
   /**
-   * Writes the outcomes with their events. Returns the IDs of passes that are still not issued, because they changed
+   * Writes the outcomes with their events. Returns the IDs of passes that are not issued yet, because they changed
    * after they were rendered.
    */
   write(tx: Repositories, workspaceId: string, outcomes: Outcome[], cause: Cause): Promise<string[]>
   /** Renders the current state of a pass for the platforms, in all languages or only the given one. */
   render(pass: StoredPass, language?: string): Promise<WalletPass>
-  /** Renders a pass for Apple, without its class. Needs no query if its version is cached and it shows no message. */
+  /**
+   * Renders a pass for Apple, without its class. Needs no query if the version is cached and the pass shows no message.
+   */
   renderForApple(pass: StoredPass, language?: string): Promise<ApplePass>
 }
 
@@ -135,7 +137,8 @@ export function createIssuing(
         toWalletPass(pass, { ...version, isOneLanguage: true }, ofClass, templateCardsOf),
       )
       const isTaken = !outcome.error && !outcome.rejection
-      // Check a rejected pass again with translations: an override can require a text that is only in these.
+      // Check a rejected pass again with translations: an override can require a text that only the translations
+      // contain.
       return isTaken ? outcome : checkAs(() => toWalletPass(pass, version, ofClass))
     })
   }
@@ -301,9 +304,7 @@ function scopeOf(pass: StoredPass, definition: Definition) {
   return buildScope(definition, pass, pass.expiresAt)
 }
 
-/**
- * Renders the card of a version without values of a holder: with defaults, and with the `values` that its class sets.
- */
+/** Renders the card of a version without values of a holder: with defaults and the `values` of its class. */
 export async function renderTemplateCards(
   version: Pick<PublishedVersion, 'definition' | 'passType' | 'templateName' | 'projectName'> & InLanguages,
   values: ClassClaim['values'] = {},

@@ -15,7 +15,7 @@ export type Packages = ReturnType<typeof createPackages>
 /** A file of packages (application/vnd.apple.pkpasses). */
 export interface Bundle {
   file: Buffer
-  /** The number of passes that were processed: fewer than requested if the file is full. */
+  /** The number of passes that the file covers, including omitted ones. Less than requested if the file is full. */
   taken: number
   /** Releases the file, whose bytes count toward the limit of bundles until then. Call it after the file was sent. */
   leave(): void
@@ -23,7 +23,10 @@ export interface Bundle {
 
 export interface PackagesOptions {
   maxBytes?: number
-  /** The maximum number of signatures in progress or queued, in total and per workspace. */
+  /**
+   * The maximum number of signatures in progress or queued, for all workspaces. `maxSigningOfWorkspace` limits each
+   * one.
+   */
   maxSigning?: number
   maxSigningOfWorkspace?: number
   maxBundleBytes?: number
@@ -41,10 +44,7 @@ const MAX_LOGGED = 1_000
 /** The size of the cache: a few thousand signatures. */
 const MAX_BYTES = 16 * 1024 * 1024
 
-/**
- * The maximum numbers of signatures in progress or queued, in total (about 0.25 s of work on two cores) and per
- * workspace.
- */
+/** The maximum numbers of signatures in progress or queued, in total (about 0.25 s of work) and per workspace. */
 const MAX_SIGNING = 1_024
 const MAX_SIGNING_OF_WORKSPACE = 512
 
@@ -90,10 +90,7 @@ export function createPackages(
     return { ...unsigned, sign: (moment) => apple.signPackage(unsigned, moment) }
   }
 
-  /**
-   * Warns once per version, because its passes can be opened thousands of times. The log contains only the names of the
-   * fields.
-   */
+  /** Warns once per version, which can have thousands of passes. The log contains only the names of fields. */
   function warnOnce({ templateId, templateVersionId, templateVersion }: StoredPass, ambiguous: object): void {
     if (logged.has(templateVersionId)) return
     if (logged.size >= MAX_LOGGED) logged.clear()

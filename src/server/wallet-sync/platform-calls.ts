@@ -26,7 +26,7 @@ export function toJobError(error: unknown): unknown {
 export function googleOutcomeOf(result: { value: unknown } | { error: unknown }): CallOutcome {
   if (!('error' in result)) return 'answered'
   const { error } = result
-  // Count this as a failure, so that the identity is paused until an operator renews its secrets, which are not usable.
+  // Count unusable secrets as a failure, so that the identity is paused until an operator renews the secrets.
   if (error instanceof ApiError && error.code === 'GOOGLE_JWT_FAILED') return 'failed'
   if (!(error instanceof GoogleApiError)) return null
   const { kind, status } = error
@@ -58,13 +58,15 @@ export async function holdBack(
   const { workspaceId, kind } = jobs[0]!
   await store.transaction(async (tx) => {
     await tx.jobs.snooze(jobs, until)
-    // Do not snooze other jobs about classes, which do not name the identity. Each is snoozed when it runs.
+    // Other jobs about classes do not name the identity, so each of them is snoozed only when it runs.
     if (kind === 'upsert-google-class') return
     await tx.backlog.holdBack(workspaceId, { kind, ...identity }, { at: clock(), until })
   })
 }
 
-/** Makes snoozed jobs of an identity due, up to 5,000 per workspace, kind, and priority. Others run within a minute. */
+/**
+ * Makes up to 5,000 snoozed jobs of an identity due per workspace, kind, and priority. The rest runs within a minute.
+ */
 export async function releaseHeld(
   { platform, id: identityId }: { platform: Platform; id: string },
   { store, clock }: Pick<Services, 'store' | 'clock'>,

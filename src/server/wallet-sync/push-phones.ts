@@ -13,7 +13,7 @@ import { nackFailed, type Slot } from '../jobs/worker.ts'
 import { emitRemovals } from './holders.ts'
 import { eachIdentity, holdBack, logPlatformCall } from './platform-calls.ts'
 
-/** Access to the phones to push to: of current holders, or of former holders. */
+/** Access to the phones to push to, which belong either to current holders or to former holders. */
 interface PushedPhones {
   passesOf(repositories: Repositories): Pick<Repositories['registrations'], 'bumpUpdateTag' | 'listOutdated'>
   /** Records the results of pushes, in the transaction that completes their jobs. */
@@ -29,7 +29,7 @@ const phonesOfHolders: PushedPhones = {
   passesOf: ({ registrations }) => registrations,
   async record(tx, workspaceId, outcomes, at) {
     const sent = outcomes.sent.map((one) => ({ ...one, version: one.walletVersion }))
-    // Lock nudges before devices, in the order of nudgeSilent.
+    // Lock nudges before devices, as nudgeSilent does. The reverse order could deadlock.
     await tx.nudges.insert(workspaceId, sent, at)
     await recordPushes(tx, workspaceId, { ...outcomes, sent }, at)
   },
@@ -73,7 +73,10 @@ async function bumpAndListOutdated(
   return push ? passesOf(store).listOutdated(workspaceId, passIds) : []
 }
 
-/** Pushes to the phones of passes of one identity, as far as its breaker admits pushes. Snoozes the remaining jobs. */
+/**
+ * Pushes to the phones of passes of one identity, as far as its breaker admits pushes. Snoozes the jobs of other
+ * passes.
+ */
 async function pushOfIdentity(
   workspaceId: string,
   given: Job[],
@@ -110,7 +113,7 @@ async function pushOfIdentity(
   droppedRegistrations.note(dropped, results.all)
 }
 
-/** The maximum number of phones in memory and in one transaction. A pass can have 10,000. */
+/** The maximum number of phones in memory and in one transaction. One pass can have 10,000 phones. */
 const MOST_DEVICES = 20_000
 
 /** Splits items about passes into parts of at most MOST_DEVICES phones (decisions/0003). */
@@ -143,7 +146,7 @@ function eachPushIdentity(
   work: (jobs: Job[], outdated: OutdatedRegistration[]) => Promise<void>,
 ): Promise<void> {
   const identities = new Map(outdated.map(({ passId, appleIdentityId }) => [passId, appleIdentityId]))
-  // Run jobs without phones together with the first identity.
+  // Jobs without phones belong to no identity. Complete them together with the jobs of the first identity.
   const [first = null] = identities.values()
   const identityOf = ({ subject }: Job) => identities.get(subject) ?? (identities.has(subject) ? null : first)
   return eachIdentity(jobs, identityOf, (some) => {
@@ -198,10 +201,7 @@ export type PushServices = Pick<Services, 'push' | 'identities' | 'breakers' | '
 interface PushOptions {
   /** The worker's slot of this batch. If a push hangs, the slot is freed for another batch. */
   slot?: Slot | undefined
-  /**
-   * Whether the breaker has already admitted these pushes. If not, the breaker decides now, and pushes of a paused
-   * identity fail immediately.
-   */
+  /** Whether the breaker has admitted these pushes. By default, pushes of a paused identity fail immediately. */
   isAdmitted?: boolean
 }
 
@@ -257,7 +257,7 @@ async function sendOf(
   return breaker.run(send, { outcomeOf, reasonOf: ([first]) => first?.reason ?? undefined, onHang: slot?.leave })
 }
 
-/** Reasons for rejections that concern only the device or the message, and so show that APNs accepts the identity. */
+/** The reasons for which APNs rejects only the device or the message. They show that APNs accepts the identity. */
 const ofDevice: (string | null)[] = ['DeviceTokenNotForTopic', 'TooManyRequests']
 
 function outcomeOf(result: { value: PushResult[] } | { error: unknown }): CallOutcome {

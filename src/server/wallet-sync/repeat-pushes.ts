@@ -8,14 +8,13 @@ import { queuePushes } from './holders.ts'
 export const NUDGED_A_RUN = 1_000
 
 /**
- * The maximum number of reads per workspace and run, of 500 passes each. With more reads, other workspaces would wait
- * for minutes.
+ * The maximum number of reads (500 passes each) per workspace and run. More would delay other workspaces by minutes.
  */
 const MAX_READS = 100
 
 /**
  * Pushes again to phones that have not fetched a change. The database records the progress, so that no phone gets two
- * pushes, even if servers resume or run concurrently.
+ * pushes, even if a server resumes a run, or several servers run concurrently.
  */
 export async function nudgeSilent(services: LongJobServices & Pick<Services, 'metrics'>): Promise<void> {
   const { store, clock, stopping, metrics } = services
@@ -34,10 +33,7 @@ export async function nudgeSilent(services: LongJobServices & Pick<Services, 'me
   }
 }
 
-/**
- * Queues pushes to up to `limit` devices. Also removes the nudges of passes that are current on all phones, even with a
- * limit of 0.
- */
+/** Queues pushes to up to `limit` devices. Always removes the nudges of passes that are current on all phones. */
 function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJobServices): Promise<Nudged> {
   return store.transaction(async (tx) => {
     const at = clock()
@@ -50,7 +46,7 @@ function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJob
 
 /**
  * Pushes to phones that have to move to another address, at the rate of each move (decisions/0020). The database
- * records the progress, so that no phone gets two pushes, even if a server resumes.
+ * records the progress, so that no phone gets two pushes, even if a server resumes a run.
  */
 export async function movePhones(services: LongJobServices & Pick<Services, 'metrics'>): Promise<void> {
   const { store, clock, stopping, metrics } = services

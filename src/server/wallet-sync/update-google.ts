@@ -14,8 +14,8 @@ export function updateGoogleObjects(jobs: Job[], services: GoogleServices, slot?
   return eachJob(jobs, update, services, async (tx, job, cause, at) => {
     const error = toJobError(cause)
     if (isRejected(cause)) {
-      // Complete the job, because a retry by an operator would fail again. The rejection is recorded on the pass, which
-      // is sent again after its next change.
+      // Complete the job, because a retry by an operator would fail again. The rejection is recorded on the pass. The
+      // next change of the pass sends it again.
       await tx.jobs.complete([job])
       await tx.rejections.insert(job.workspaceId, 'pass', job.subject, rejectionOf(cause, at))
     } else {

@@ -22,10 +22,7 @@ interface AttemptListener {
   onFailure(error: unknown): void
 }
 
-/**
- * Writes attempts in groups, one group at a time. Failed attempts are written immediately, because they can disable the
- * webhook.
- */
+/** Writes attempts in groups, one after another. Writes a failure immediately, because it can disable the webhook. */
 export function createAttemptBuffer(
   { workspaceId, id }: StoredWebhook,
   job: Job,

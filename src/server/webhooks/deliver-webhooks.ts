@@ -28,7 +28,7 @@ async function deliver(job: Job, services: SenderServices, slot: Slot | undefine
   const { workspaceId, subject: webhookId } = job
   const { store } = services
   const webhook = await store.webhooks.findToSend(workspaceId, webhookId)
-  // Treat every generation of a deleted webhook as stale.
+  // Treat every generation of a deleted webhook as stale, so that all its deliveries end.
   const { generation, hasStale } = webhook ?? { generation: MAX_GENERATION, hasStale: true }
   if (hasStale && !(await endStale(job, generation, services))) return
   if (webhook?.status !== 'ENABLED') {
@@ -45,7 +45,10 @@ async function deliver(job: Job, services: SenderServices, slot: Slot | undefine
   }
 }
 
-/** Ends deliveries that precede the disabling or deletion of the webhook. Returns false if the job did not finish. */
+/**
+ * Ends deliveries that were created before the webhook was disabled or deleted. Returns false if the job did not
+ * finish.
+ */
 function endStale(job: Job, before: number, services: LongJobServices): Promise<boolean> {
   const { workspaceId, subject: webhookId } = job
   const { clock } = services
@@ -107,19 +110,19 @@ const MAX_IN_FLIGHT = 8
 const MAX_IN_FLIGHT_FAILING = 1
 
 /**
- * The bounds of the number of deliveries per read. Between them, the number is twice that of consecutive successes. A
- * webhook that hangs or fails gets the minimum, because it might soon be disabled. The next read begins when less than
- * one read is queued.
+ * The bounds of the number of deliveries per read. Between the bounds, the number is twice the number of consecutive
+ * successes. A webhook that hangs or fails gets the minimum, because it might soon be disabled. The next read begins
+ * when fewer deliveries than this number are queued.
  */
 const PAGE = { least: 2 * MAX_IN_FLIGHT, most: 400 }
 
-/** The maximum number of attempts that are not written yet. After a crash, they are sent again. */
+/** The maximum number of attempts that are not written yet. After a crash, their deliveries are sent again. */
 const MAX_UNWRITTEN = 800
 
 /**
- * The age at which the state of the webhook is read again before a send, because the webhook can be disabled or changed
- * at any time. A new delivery contains the state at its creation. With 50 ms, a busy server often had to read the state
- * again after the commit of an event, and the read delayed the event.
+ * The maximum age of the known state of a webhook at a send. An older state is read again, because the webhook can be
+ * disabled or changed at any time. A new delivery contains the state at its creation. With 50 ms, a busy server often
+ * had to read the state again between the commit of an event and its delivery.
  */
 const FRESH_MS = 100
 

@@ -29,7 +29,7 @@ export function createOutbound(options: OutboundOptions) {
   const { allowInsecure, timeoutMs = TIMEOUT_MS } = options
   const connect = buildConnector({
     timeout: CONNECT_TIMEOUT_MS,
-    // Resolve, check, and connect in one step, so that the name cannot get other addresses in between.
+    // Resolve, check, and connect in one step. Otherwise, the name could resolve to another address after the check.
     ...(!allowInsecure && { lookup: guardedLookup(options) }),
   })
   const agent = new Agent({
@@ -103,10 +103,7 @@ class ForbiddenAddressError extends Error {
   override readonly name = 'ForbiddenAddressError'
 }
 
-/**
- * Creates a lookup that rejects a name if any of its addresses is not public, because the connection can use any of
- * them.
- */
+/** Creates a lookup that rejects a name with any address that is not public: the connection can use each of them. */
 function guardedLookup({ resolve = resolveName, isPublic = isPublicAddress }: OutboundOptions): LookupFunction {
   const check = async (hostname: string) => {
     const addresses = await resolve(hostname)

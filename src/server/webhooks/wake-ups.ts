@@ -12,8 +12,9 @@ interface Followers {
 }
 
 /**
- * Wakes up followers of the events of a workspace, and senders to a webhook: immediately if this process wrote events.
- * Otherwise, they wake up together at intervals, so that many followers query the database as often as one.
+ * Wakes up followers of the events of a workspace, and senders to a webhook. Wakes them immediately if this process
+ * wrote events, and otherwise together at intervals, so that many followers query the database as often as one
+ * follower.
  */
 export function createWakeUps() {
   const bySubject = new Map<string, Followers>()
@@ -52,8 +53,9 @@ export function createWakeUps() {
       const { followers, leave } = join(workspaceId, wake)
       return {
         /**
-         * Waits for new events, and resolves to whether events arrived: immediately if they did since the last call;
-         * otherwise, with the next event, after the timeout, when another follower wakes up, or when the signal aborts.
+         * Waits for new events, and resolves to whether events arrived. Resolves immediately if events arrived since
+         * the last call. Otherwise, resolves with the next event, after the timeout, when another follower wakes up, or
+         * when the signal aborts.
          */
         async next(milliseconds: number, ended: AbortSignal): Promise<boolean> {
           if (!isWoken && !ended.aborted) {

@@ -10,7 +10,7 @@ const ENTRY = mapping({
   delta: number,
   /** The value of the balance after the entry. */
   value: number,
-  /** Null for the entries of scans. */
+  /** The external reference of the entry; null for entries that scans wrote. */
   externalRef: optionalText,
   reason: optionalText,
   /** The scan, or the reversal of a scan, that wrote the entry. */

@@ -33,7 +33,7 @@ export interface CopyOptions {
   onProgress?: (progress: CopyProgress) => void
 }
 
-/** An error that says why a copy is impossible or failed, and what to do. */
+/** The error of a copy that is impossible or failed. */
 class CopyError extends SetupError {
   override readonly name = 'CopyError'
 }
@@ -179,8 +179,8 @@ const MAX_ROWS = 5_000
 const MAX_BYTES = 2_000_000
 
 /**
- * Iterates over the rows of a table by key. Reads the next page while the caller processes the current one. The first
- * `pause` rows share no page with later rows.
+ * Iterates over the rows of a table by key. Reads the next page while the caller processes the current one. A page ends
+ * exactly after `pause` rows, so that a resumed copy inserts no row a second time.
  */
 async function* readPages(db: Knex, { table, notation }: Reading, pause = 0): AsyncGenerator<string[]> {
   let size = 8
@@ -192,7 +192,8 @@ async function* readPages(db: Knex, { table, notation }: Reading, pause = 0): As
       ...page,
       isLast: page.texts.length < limit,
     }))
-    // Ignore the error here: a caller that awaits this page gets the error, and any other caller has already failed.
+    // Prevent an unhandled rejection. A caller that awaits this page gets the error; any other caller has already
+    // failed.
     reading.catch(() => undefined)
     return reading
   }

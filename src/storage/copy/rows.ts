@@ -160,7 +160,7 @@ export async function tablesOf(db: Knex): Promise<Table[]> {
     table.columns.push({ name, kind: kindOf(`${tbl}.${name}`, type) })
     if (key > 0) table.key.push(name)
   }
-  // On SQLite, use the ID as the key of `passes`: the primary key, ROW_NUMBER, is not copied.
+  // On SQLite, use the column `id` as the key of `passes`, because the primary key, ROW_NUMBER, is not copied.
   for (const table of tables.values()) if (table.key.length === 0) table.key.push('id')
   return [...tables.values()]
 }

@@ -53,8 +53,8 @@ export async function findState(db: Knex, table: string): Promise<string | undef
 }
 
 /**
- * Replaces the saved progress `known` of a table by `next`. Call it in the transaction that writes the table's rows,
- * before writing them. Returns false if another run has changed the progress.
+ * Replaces the saved progress `known` of a table by `next`. Call it in the transaction that writes the rows of the
+ * table, before the rows. Returns false if another run has changed the progress.
  */
 export async function setState(
   tx: Knex,

@@ -14,7 +14,7 @@ export const skipped = (message: string): Finding => ({ status: 'SKIPPED', messa
 export const failed = (message: string, fix: string): Finding => ({ status: 'FAILED', message, fix })
 
 export interface Examination<Facts> {
-  /** The fix that is shown for a thrown error without a fix. */
+  /** The fix to show if `check` throws an error that contains no fix. */
   fix: string
   /** Returns the finding. A thrown error becomes a failed finding with the message of the error. */
   check: (facts: Facts) => Finding | Promise<Finding>
@@ -50,10 +50,7 @@ async function runCheck(check: () => Promise<Finding>, fix: string): Promise<Fin
   }
 }
 
-/**
- * Returns the message of an error. If a connection was tried at several addresses, only the errors of the individual
- * attempts have messages.
- */
+/** Returns the message of an error. If several addresses were tried, only the error of each attempt has a message. */
 function describe(error: Error): string {
   if (error instanceof AggregateError) return error.errors.map((one: Error) => one.message).join('; ')
   return error.message || (error as NodeJS.ErrnoException).code || error.name

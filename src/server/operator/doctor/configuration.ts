@@ -43,7 +43,7 @@ export function checkConfiguration(config: Config): Promise<Check[]> {
   })
 }
 
-/** Returns no check without a folder, because badges are optional. */
+/** Returns the check of the folder of badges, or no check without a folder, because badges are optional. */
 function badgesExamination({ badgesFolder, platforms }: Config): Record<string, Examination<undefined>> {
   if (badgesFolder === undefined) return {}
   const check = () => {

@@ -21,7 +21,7 @@ import { type Check, examine, type Finding, failed, passed, skipped } from './ch
 /** The difference between the clock of this machine and another clock. */
 export interface ClockSkew {
   source: string
-  /** The number of seconds by which this machine is ahead. */
+  /** The number of seconds by which this machine is ahead of the other clock. */
   seconds: number
 }
 

@@ -122,7 +122,7 @@ interface Trial {
   rejections: KnownLocationRejections | undefined
 }
 
-/** Writes a draft class. The class is always the same one, because Google cannot delete classes. */
+/** Writes a draft class. Every run writes the same class, because Google cannot delete classes. */
 async function tryWrite(
   { issuerId }: GoogleSigner,
   api: GoogleApi,
@@ -158,7 +158,10 @@ async function tryWrite(
 const FIX_CLASS =
   'fix the problem that Google reports: a logo must be reachable at the public URL from the internet, and the account needs write access'
 
-/** Skips the check instead of failing, because most issuers cannot use locations, and passes work without them. */
+/**
+ * Checks whether the issuer can use locations. A rejection does not fail the check, because most issuers cannot use
+ * locations, and passes work without them.
+ */
 async function checkLocations(issuerId: string, rejections: KnownLocationRejections): Promise<Finding> {
   const rejection = await rejections.find(issuerId)
   if (!rejection) return passed('Google has rejected no locations')

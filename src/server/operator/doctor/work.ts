@@ -5,10 +5,7 @@ import { createStore, type Store } from '../../../storage/store.ts'
 import { endingTokens } from '../../create-token.ts'
 import { type Check, type Examination, examine, failed, passed } from './check.ts'
 
-/**
- * The maximum waiting time of due jobs. Jobs usually run within a second, so a longer wait means that a worker is
- * missing.
- */
+/** The maximum waiting time of due jobs. Jobs usually run within a second, so after a longer wait, no worker runs. */
 const MAX_WAIT_SECONDS = 60
 
 /**
@@ -105,8 +102,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
   Moves: {
     fix: 'passes move-out --status',
     /**
-     * Reports unfinished moves as passed: a move is not a failure, but the server must keep running until the last
-     * phone has moved.
+     * Reports unfinished moves as passed: they are no failure, but the server must run until the last phone has moved.
      */
     async check({ store }) {
       const moves = await store.overviews.listMoves(MAX_NAMED)

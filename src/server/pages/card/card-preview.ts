@@ -67,10 +67,7 @@ export function samplePassIn(definition: Definition, passType: PassType, languag
   return samplePass(inLanguage(definition, language), passType, sampleScope(definition))
 }
 
-/**
- * Returns the data that each platform would receive for a pass; null for a platform that is not configured or not
- * requested.
- */
+/** Returns the data that each platform would receive for a pass; null for platforms not configured or not requested. */
 export function previewOf(pass: WalletPass, { apple, google }: PreviewWallets, at: Date, platform?: Platform) {
   const isAsked = (name: Platform) => platform === undefined || platform === name
   return {
@@ -175,10 +172,7 @@ const roles: Record<PassType, readonly ImageRole[]> = {
   boardingPass: ['logo', 'footer'],
 }
 
-/**
- * Returns a card as an iPhone shows it: the fields and the barcode of its pass.json, and images that its pass type has
- * space for.
- */
+/** Returns a card as an iPhone shows it: with fields and barcode of its pass.json, and the images of its pass type. */
 export function appleCard(card: Card, passJson: Record<string, unknown>): Card {
   const { passType } = card
   return {

@@ -25,7 +25,7 @@ import { barcodeSvg } from './symbols.ts'
 export interface CardOptions {
   /** Returns the address of an image; undefined if it is not drawn. */
   imageUrl: (id: string) => string | undefined
-  /** Whether to draw fields that no phone shows, faded and marked. If not, they are omitted. */
+  /** Whether to draw the fields that no phone shows, faded and marked. Otherwise, these fields are omitted. */
   marksSurplus?: boolean
 }
 
@@ -47,9 +47,7 @@ export function surplusOf(card: Card): CardField[] {
   return layOutFront(card).flatMap(({ surplus }) => surplus)
 }
 
-/**
- * Returns the style of a card. Colors are computed from numbers, so that the style contains no text of the definition.
- */
+/** Returns the style of a card. Computes colors from numbers, so that the style has no text of the definition. */
 export function cardStyle(card: Card): string {
   const { background, foreground, label } = cardColors(card.colors)
   return `.card { --background: ${background}; --foreground: ${foreground}; --label: ${label} }\n${CARD_STYLE}`
@@ -99,9 +97,7 @@ function rowHtml({ name, fields, scale }: FrontRow): string {
   return fieldListHtml(scale === 1 ? name : `${name} ${scaleClass(scale)}`, fields)
 }
 
-/**
- * Draws the primary fields. On a boarding pass, the symbol of the means of transport is between origin and destination.
- */
+/** Draws the primary fields. On a boarding pass, a symbol of the transport is between origin and destination. */
 function primaryHtml(card: Card, row: FrontRow): string {
   if (card.passType !== 'boardingPass' || row.fields.length === 0) return rowHtml(row)
   const [from, ...to] = row.fields

@@ -25,8 +25,8 @@ ${heroUrl ? `<img class="google-hero" src="${escapeHtml(heroUrl)}" alt="">` : ''
 const GOOGLE_CARD_STYLE = browserFile('google-card.css')
 
 /**
- * Returns the style of a card. Only the background has a given color, because Google writes text in black or white.
- * Colors are computed from numbers, so that the style contains no text of the definition.
+ * Returns the style of a card. The definition sets only the background color, because Google writes text in black or
+ * white. Colors are computed from numbers, so that the style contains no text of the definition.
  */
 export function googleCardStyle({ background }: GoogleView): string {
   const colors = cardColors({ background: background ?? '#ffffff', foreground: null, label: null })

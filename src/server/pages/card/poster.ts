@@ -30,8 +30,8 @@ ${poster.hasBarcode ? barcodeHtml(card.barcode) : ''}${isEvent ? '' : fieldListH
 }
 
 /**
- * Returns the card that iPhones without posters show. If the poster needs iOS 27, these iPhones cannot show the linear
- * barcodes of iOS 27, so the card has the fallback barcode.
+ * Returns the card that iPhones without posters show. If the poster needs iOS 27, the card has the fallback barcode,
+ * because these iPhones cannot show the linear barcodes of iOS 27.
  */
 export function cardBeforePoster(card: Card, poster: Poster): Card {
   const { fallback } = barcodeFormats[card.barcode.format]
@@ -40,8 +40,8 @@ export function cardBeforePoster(card: Card, poster: Poster): Card {
 }
 
 /**
- * Returns the barcodes that a page with an iPhone draws: the card's, and with a poster also that of the card for older
- * iPhones.
+ * Returns the barcodes that a page with an iPhone draws: the barcode of the card and, if there is a poster, the barcode
+ * of the card for older iPhones.
  */
 export function barcodesOf(card: Card | null, poster: Poster | null): Card['barcode'][] {
   if (!card) return []

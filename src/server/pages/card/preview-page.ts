@@ -12,24 +12,22 @@ import { cardBeforePoster, posterHtml, posterStyle } from './poster.ts'
 export interface PreviewPageFacts {
   title: string
   subtitle: string
-  /** Null if the server does not issue for Apple, or Apple was not requested. */
+  /** The card on an iPhone; null if the server does not issue for Apple, or Apple was not requested. */
   apple: Card | null
   /** The poster that newer iPhones show instead of the card. */
   poster?: Poster | null
   /** The fields of a flight in the layout that iPhones use since iOS 26. */
   semantic?: Card['fields'] | null
-  /** Null if the server does not issue for Google, or Google was not requested. */
+  /** The pass on Android; null if the server does not issue for Google, or Google was not requested. */
   google: GoogleView | null
   /** The image IDs by role. The poster and the Google view contain no image IDs. */
   images: Card['images']
-  /** The time that the drawn phones show. A pass past its expiry is drawn as expired. */
+  /** The time for which the pass is drawn: a pass that has expired by then is drawn as expired. */
   at: Date
   warnings?: readonly Warning[]
 }
 
-/**
- * Returns a self-contained page that shows a pass on an iPhone and an Android phone. `imageUrl` must return data URLs.
- */
+/** Returns a self-contained page with a pass on an iPhone and an Android phone. `imageUrl` must return data URLs. */
 export function previewPage(facts: PreviewPageFacts, options: CardOptions): Page {
   const { title, subtitle, warnings = [] } = facts
   const main = `<div class="intro"><h1 dir="auto">${escapeHtml(title)}</h1>
@@ -79,15 +77,12 @@ export function phonesHtml(facts: PhoneFacts, options: CardOptions): string {
   return `<div class="phones">${phones.filter((phone) => phone !== null).join('\n')}</div>`
 }
 
-/**
- * Returns the images of the newer layout, which shows the primary logo instead of the logo. Without a primary logo,
- * keeps the logo.
- */
+/** Returns the images of the newer layout, which shows the primary logo, if there is one, instead of the logo. */
 function semanticImages(apple: Card, { primaryLogo }: Card['images']): Card['images'] {
   return primaryLogo === undefined ? apple.images : { ...apple.images, logo: primaryLogo }
 }
 
-/** A note to the designer: newer iPhones do not show the front fields, so their facts belong elsewhere. */
+/** A note to the designer: newer iPhones do not show the front fields of a flight. */
 const SEMANTIC_NOTE =
   'An approximation: since iOS 26, iPhones show these facts of the flight in the layout of Apple, with badges and live data, ' +
   'and not the front fields of the design.'
@@ -97,7 +92,7 @@ const POSTER_NOTE =
 const PHONE_STYLE = browserFile('phones.css')
 
 export function phoneStyles({ apple, poster, google }: Pick<PhoneFacts, 'apple' | 'poster' | 'google'>): string[] {
-  // The fields of both cards use the style of the Apple card.
+  // Include a style of the Apple card even without this card, because the fields on both phones use it.
   return [
     apple ? cardStyle(apple) : CARD_STYLE,
     apple && poster ? posterStyle(apple) : '',
@@ -147,7 +142,7 @@ interface PhoneParts {
   id?: string
   kind: 'iphone' | 'android'
   name: string
-  /** Trusted HTML. */
+  /** HTML that is not escaped. */
   bar: string
   stamp: string | null
   card: string

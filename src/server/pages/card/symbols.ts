@@ -7,23 +7,22 @@ import { createFairCache } from '../../../storage/db/fair-cache.ts'
 
 const LIBRARY = 'bwip-js/node'
 
-/** Loads the library with the first barcode instead of at the start of the server: the library has two megabytes. */
+/** Loads the library, which has two megabytes, with the first barcode instead of at the start of the server. */
 const library = (): typeof import('bwip-js/node') => createRequire(import.meta.url)(LIBRARY)
 
 function optionsFor(format: BarcodeFormat, text: string): RenderOptions {
-  // Scanners read the bytes of Code 128 as Latin-1, and of the other formats as UTF-8.
+  // Encode the message as scanners read it: in Latin-1 for Code 128, and in UTF-8 for the other formats.
   return { ...drawnAs(format, text), ...(format === 'code128' && { binarytext: true }) }
 }
 
 /**
- * The maximum size of a message. The symbol of a longer message takes more than 100 ms to draw, and its modules are too
- * small for a camera.
+ * The maximum size of a message, in bytes. The symbol of a longer message takes more than 100 ms to draw, and its
+ * modules are too small for a camera.
  */
 const MAX_BYTES = 1000
 
 /**
- * The size of the cache of symbols. Drawing a symbol blocks the event loop for 2 to 100 ms, and anyone can reload a
- * hosted link.
+ * The size of the cache of symbols. Each drawing blocks the event loop for 2 to 100 ms, and anyone can reload a link.
  */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
 
@@ -34,7 +33,7 @@ interface Drawn {
 
 const drawn = createFairCache<Drawn>(MAX_KEPT_BYTES, ({ bytes }) => bytes)
 
-/** Draws black modules without a quiet zone. Returns undefined if the format cannot encode the message. */
+/** Draws a barcode in black, without a quiet zone. Returns undefined if the format cannot encode the message. */
 export function barcodeSvg(format: BarcodeFormat, message: string): string | undefined {
   if (Buffer.byteLength(message) > MAX_BYTES) return undefined
   const known = drawn.get(format, message)
@@ -89,7 +88,7 @@ function drawInWorker(symbol: RenderOptions): Promise<DrawnSymbol> {
   })
 }
 
-/** Draws the shortest message first, so that pages with long codes do not delay those of other workspaces. */
+/** Draws the shortest message first, so that pages with long codes do not delay pages of other workspaces. */
 function drawNext(): void {
   if (drawing || waiting.length === 0) return
   drawer ??= startWorker()
@@ -106,7 +105,7 @@ function startWorker(): Worker {
     drawing = undefined
     drawNext()
   })
-  // Ignore the end of the thread, because `barcodeSvg` draws symbols that are not in the cache.
+  // Ignore an error of the thread: `barcodeSvg` then draws the symbols itself.
   worker.on('error', () => undefined)
   worker.on('exit', () => {
     for (const { resolve } of [...(drawing ? [drawing] : []), ...waiting]) resolve({})

@@ -17,10 +17,7 @@ import type { RequestContext } from '../../context.ts'
 import { MOSAIC_FILE } from '../../images/images.ts'
 import { type PreviewWallets, samplePass, viewsOf } from './card-preview.ts'
 
-/**
- * Returns the warnings about a version. If the version cannot be rendered, such as an invalid draft, returns none,
- * because publishing reports the errors.
- */
+/** Returns the warnings about a version; none if it cannot be rendered, because publishing reports these errors. */
 export async function findTemplateWarnings(
   { templateId, definition }: Pick<StoredVersion, 'templateId' | 'definition'>,
   { store, workspaceId, services, now }: RequestContext,
@@ -129,7 +126,7 @@ export function withMosaics(
   )
 }
 
-/** Returns the size of the image of each role, the smallest if a role has several. */
+/** Returns the size of the smallest image of each role. */
 export function sizesByRole(
   definition: Definition | WrittenDefinition,
   known: ReadonlyMap<string, PixelSize>,

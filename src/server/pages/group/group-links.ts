@@ -36,7 +36,7 @@ const MOST_TOGETHER = Math.max(...withTogether.map(({ together }) => together.mo
  * Opens the link of a group. Shows a page of its installable passes, starting at the pass in `?from=`. With the
  * parameter of a platform, such as `?bundle=`, adds as many passes as the platform accepts in one step, or the number
  * in `?each=` if that is lower. `?from=` and the parameters of platforms contain a pass ID instead of an index, so that
- * no pass is skipped if another one leaves the group before the request.
+ * no pass is skipped if another pass leaves the group before the request.
  * @throws ApiError LINK_INVALID, LINK_REVOKED
  */
 export async function openGroup(
@@ -103,8 +103,8 @@ async function showGroup(
   const { ofTexts } = language
   // Render in slices, because 20 large cards take 20 ms or more.
   const shown = await mapInSlices([first, ...others], async (pass): Promise<ShownPass> => {
-    // Render without the message, which would take a query per pass. It is on the back of the card, and the page shows
-    // only the front.
+    // Render without the message, which would take a query per pass. The page shows only the front of the card, and the
+    // message is on the back.
     const { card } = await renderOr(() => issuing.renderForApple({ ...pass, message: null }, ofTexts), toFailedLink)
     const { languages } = (await definitions.find(pass.workspaceId, pass.templateVersionId))!
     const kind = kindOfPass(card.description, { template: pass.templateName, languages })
@@ -138,7 +138,7 @@ function addressOf({ links }: Services, event: H3Event): string {
   return `${links.publicUrl}/l/${event.context.params?.token}`
 }
 
-/** Returns, by platform, the index of the first pass of each button. */
+/** Returns, for each platform, the index of the first pass that each button adds. */
 async function firstsOf(shown: ShownPass[], each: number, services: Services): Promise<GroupPageFacts['firsts']> {
   const firsts = byPlatform((): number[] => [])
   for (const { platform, together } of withTogether) {

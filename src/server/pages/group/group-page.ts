@@ -31,7 +31,7 @@ export interface GroupPageFacts {
   language: PageLanguage
   phone: VisitorPhone
   isInApp: boolean
-  /** By platform, the index of the first pass of each button. A button adds several passes. */
+  /** For each platform, the index of the first pass of each button. A button adds several passes. */
   firsts: Record<Platform, number[]>
   /** The number of passes to add in one step; undefined for the maximum. */
   each: number | undefined
@@ -40,10 +40,7 @@ export interface GroupPageFacts {
 
 const GROUP_STYLE = browserFile('group.css')
 
-/**
- * Returns the page of a group. Besides texts of the issuer, the page contains only numbers, symbols, and words that all
- * hosted pages share.
- */
+/** Returns the page of a group. It contains texts of the issuer, but no data of a holder. */
 export function groupPage(facts: GroupPageFacts): Page {
   const { title, shown, next, isFirst, issuer, platforms, publicUrl, language, phone, isInApp, own, sandboxed } = facts
   const { words, tag } = language

@@ -15,7 +15,7 @@ export interface JoinPageFacts extends SharedLink {
   sandboxed: readonly Platform[]
 }
 
-/** The entries of a visitor, with their errors. */
+/** The values that a visitor entered, with their errors. */
 export interface FilledForm {
   values: ReadonlyMap<string, string>
   hasConsent: boolean
@@ -32,7 +32,7 @@ export const emptyForm: FilledForm = {
   lacksConsent: false,
 }
 
-/** The names of inputs of the page itself. No variable can have such a name. */
+/** The names of inputs that are not variables. The hyphen keeps them different from the name of any variable. */
 export const TOKEN_INPUT = '-token'
 export const CONSENT_INPUT = '-consent'
 
@@ -48,8 +48,8 @@ export function joinPage(facts: JoinPageFacts, { fields, token, filled }: AskedF
 }
 
 /**
- * Returns the page that replaces the form when a join page with an identity is full. Its form only asks for the
- * address, to which the link of an existing pass is sent.
+ * Returns the page that replaces the form when a join page that identifies visitors by email is full. Its form asks
+ * only for the email address, to which the server sends the link of an existing pass.
  */
 export function fullPage(facts: JoinPageFacts, asked: AskedForm): Page {
   const { recover } = facts.language.words.join
@@ -172,10 +172,7 @@ function inputHtml(field: FormField, value: string, attributes: string, facts: J
   return `<input ${attributes} ${type} dir="${direction}"${complete ? ` autocomplete="${complete}"` : ''}${bounds} value="${escapeHtml(value)}">`
 }
 
-/**
- * Returns the pattern of a text or number. Browsers check email addresses themselves, and ignore a pattern that they
- * cannot compile.
- */
+/** Returns the pattern of a text or number. Browsers check email addresses themselves, and ignore invalid patterns. */
 function patternAttribute(field: FormField, facts: JoinPageFacts): string {
   const [pattern, ...others] = field.patterns
   if (pattern === undefined || others.length > 0 || !/^\^.*\$$/.test(pattern)) return ''
@@ -217,7 +214,7 @@ function textOf(text: WrittenText, { language, issuer }: JoinPageFacts): string 
   return textIn(text, language.ofTexts ?? language.tag, issuer.languages)
 }
 
-/** Returns the attribute of texts of the issuer whose language differs from that of the page. */
+/** Returns the `lang` attribute for texts of the issuer, if their language differs from the language of the page. */
 function langOf({ language: { ofTexts, tag } }: JoinPageFacts): string {
   return ofTexts === undefined || ofTexts === tag ? '' : ` lang="${escapeHtml(ofTexts)}"`
 }

@@ -37,7 +37,7 @@ export interface LinkPageFacts {
   issuer: IssuerFacts
   /** The pass as an iPhone shows it; null if the server does not issue for Apple. */
   apple: Card | null
-  /** The poster that newer iPhones show instead; null if the pass has none. */
+  /** The poster that newer iPhones show instead of the card; null if the pass has no poster. */
   poster: Poster | null
   /** The pass as Google Wallet shows it; null if the server does not issue for Google. */
   google: GoogleView | null

@@ -12,8 +12,7 @@ import { nameWallets, type PageLanguage, pageLanguage } from '../words.ts'
 export const PARTS_STYLE = browserFile('link-parts.css')
 
 /**
- * Draws a button with the official badge if the operator has it, else with text, because both companies forbid redrawn
- * badges.
+ * Draws a button with the official badge, or with text if the operator has no badge, because redrawing it is forbidden.
  */
 export function buttonHtml(
   platform: Platform,
@@ -27,7 +26,7 @@ export function buttonHtml(
   return `<a class="${badge ? 'badge' : 'button'}" data-platform="${platform}" href="${escapeHtml(address)}">${content}${behind}</a>`
 }
 
-/** Returns the name of the template or, if the definition has languages, the description, which is translated. */
+/** Names the kind of a pass: by its template or, if the definition has languages, by the translated description. */
 export function kindOfPass(
   description: string,
   { template, languages }: Pick<IssuerFacts, 'template' | 'languages'>,
@@ -135,8 +134,8 @@ export function shareDescription(link: SharedLink): string {
 }
 
 /**
- * Returns the language of a preview: the default language of the definition, if it names one, because chats cache
- * previews for all readers.
+ * Returns the language of a preview: the default language of the definition, if any, because a chat caches the preview
+ * for all readers.
  */
 export function sharedLanguage({
   issuer: { languages },

@@ -6,7 +6,7 @@ const SEARCH = browserFile('scripts/docs.js')
 
 export interface DocsParts {
   title: string
-  /** The path to the public URL: empty, or `../` for each folder. */
+  /** The relative path from the page to the public URL: empty, or `../` for each folder. */
   root: string
   /** HTML with escaped values. */
   nav: string

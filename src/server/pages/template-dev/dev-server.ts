@@ -88,7 +88,8 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
       }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      // Show the error instead of the pass: the values of this holder, or of all holders, cannot be rendered.
+      // If the values of the selected holder, or of all holders, cannot be rendered, show the error instead of the
+      // pass.
       return {
         ...facts,
         faults: [...faults, error.message],
@@ -100,7 +101,7 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
   }
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
-    // Split the path by hand, because a client can send one that cannot be parsed as a URL.
+    // Split the path by hand, because a client can send a path that cannot be parsed as a URL.
     const [pathname = '/', query] = (request.url ?? '/').split('?', 2)
     const id = pathname.replace(/^\/images\//, '')
     const image = content?.images.get(id) ?? earlierImages.get(id)
@@ -174,7 +175,7 @@ function inEach(make: (scheme: Scheme) => string): Record<Scheme, string> {
 const devScript = browserAsset('scripts/template-dev.js')
 const assets = [devScript, pageIcon]
 
-/** The policy of pages, which also blocks other sites. */
+/** The headers of all responses. They also prevent other sites from loading the responses. */
 const OWN_HEADERS = { ...pageHeaders({ 'default-src': "'none'" }), 'cross-origin-resource-policy': 'same-origin' }
 
 function send(response: ServerResponse, status: number, contentType: string, body: string | Uint8Array): void {
@@ -224,11 +225,11 @@ function stateOf(file: string): string {
 
 interface DevView {
   title: string
-  /** The errors that prevent an update of the view to the current file. Empty if the view is current. */
+  /** The errors that keep the view from showing the current file. Empty if the view is current. */
   faults: string[]
   holders: string[]
   holder: number
-  /** The languages of the definition, its default first; empty if it names none. */
+  /** The languages of the definition, the default first; empty if the definition names none. */
   languages: string[]
   language: string | null
   /** The phones with their styles; null if there is nothing to draw. */
