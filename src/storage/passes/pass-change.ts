@@ -38,8 +38,8 @@ function secondOf(at: Date): number {
 }
 
 /**
- * Returns the counters of a pass after `withVersionBump`, or after `withWalletVersionBump` if `isShown`, so that a
- * caller with a lock on the pass need not read them.
+ * Returns the counters of a pass after `withWalletVersionBump` if `isShown`, otherwise after `withVersionBump`. A
+ * caller that has locked the pass therefore does not read them again.
  */
 export function bumpedCounters(pass: StoredPass, { isShown }: { isShown: boolean }, at: Date) {
   const { version, walletVersion, modifiedAt } = pass
@@ -64,7 +64,7 @@ export function lockPasses(db: Knex, workspaceId: string) {
  */
 export const ISSUED_SPAN = `issued_at = :at, issued_until = case when expires_at < :at then :at else expires_at end`
 
-/** Returns the columns that end the ISSUED time, if any, of a pass that becomes void or is rejected. */
+/** Returns the columns that end the ISSUED period, if any, of a pass that becomes void or is rejected. */
 export function endedSpan(db: Knex, at: Date) {
   return { issued_until: db.raw(ENDED_UNTIL, { at: at.getTime() }) }
 }
@@ -73,7 +73,7 @@ const ENDED_UNTIL = `case when issued_at is not null and (issued_until is null o
   else issued_until end`
 
 /**
- * Returns the columns that adapt the ISSUED time of a pass to a new expiry, which can make an expired pass valid again.
+ * Returns the columns that adapt the ISSUED period of a pass to a new expiry. An expired pass can become valid again.
  */
 export function movedSpan(db: Knex, expiresAt: Date | null, at: Date) {
   const values = { until: expiresAt?.getTime() ?? null, at: at.getTime() }

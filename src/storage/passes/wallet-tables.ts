@@ -40,7 +40,7 @@ export const walletTables: Record<Platform, WalletTable> = {
   },
   google: {
     table: 'google_objects',
-    // The number of holders is negative if a removal arrived before the save that precedes it.
+    // Compare with `>`, because the number of holders is negative if a removal arrived before its save.
     holds: 'wallet.holders > 0',
     isStale: 'wallet.sent_version < passes.wallet_version',
     devices: 'sum(case when wallet.holders > 0 then wallet.holders else 0 end)',

@@ -318,7 +318,7 @@ function ofScans(query: Knex.QueryBuilder, request: ScanStatsRequest): Knex.Quer
 function whereContext(query: Knex.QueryBuilder, column: string, request: ScanStatsRequest): Knex.QueryBuilder {
   const { scanContextKey, scanContextFrom, scanContextUntil } = request
   if (scanContextKey) query.whereIn(column, scanContextKey)
-  // A range excludes scans without a context, whose key is empty.
+  // Exclude scans without a context from a range. Their key is empty, so `<=` would include them.
   if (scanContextFrom) whereAnyBound(query, column, '>=', scanContextFrom)
   if (scanContextUntil) whereAnyBound(query, column, '<=', scanContextUntil).whereNot(column, '')
   return query

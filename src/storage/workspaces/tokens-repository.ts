@@ -179,7 +179,7 @@ const findTogether = grouped(async (db: Knex, take: () => string[]): Promise<(To
     selectWorkspace(db('tokens'), 'tokens')
       .leftJoin('doors', 'doors.id', 'tokens.id')
       .whereRaw(isAmong(db, 'digest', 'digests', 'text'))
-      // List the columns by name: PostgreSQL rejects a prepared statement after its columns change.
+      // List the columns by name. PostgreSQL rejects a prepared statement with `*` after a column is added.
       .select(TOKEN.from('tokens'), 'tokens.digest', {
         door_gate: 'doors.gate',
         door_zone_id: 'doors.zone_id',

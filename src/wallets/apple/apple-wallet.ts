@@ -49,8 +49,8 @@ export interface AppleWalletOptions {
 }
 
 /**
- * The default of `maxImageBytes`. It limits the memory of a download with images in many languages. A poster that
- * compresses badly has 12 MiB in all scales.
+ * The default of `maxImageBytes`. It limits the memory of a download with images in many languages. A poster image in
+ * all scales has up to 12 MiB.
  */
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024
 

@@ -221,7 +221,7 @@ export function zip(entries: readonly ZipEntry[], before: readonly ZipPart[] = [
   let central = directoryStart
   for (const part of parts) {
     const end = central + part.directory.copy(archive, central)
-    // Add the position of the part to the offsets in its directory.
+    // The directory has offsets from the start of the part, so add the position of the part in the archive.
     for (; central < end; central += CENTRAL_HEADER + archive.readUInt16LE(central + 28)) {
       archive.writeUInt32LE(archive.readUInt32LE(central + 42) + local, central + 42)
     }

@@ -150,7 +150,7 @@ function parseSigningKey({ keyValue, keyExpiration }: z.output<typeof SigningKey
   try {
     publicKey = createPublicKey({ key: Buffer.from(keyValue, 'base64'), format: 'der', type: 'spki' })
   } catch {
-    // Treat a value that is not a key like a key on another curve.
+    // The value is not a key, so ignore it like a key on another curve.
     return undefined
   }
   if (publicKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') return undefined

@@ -74,7 +74,7 @@ function isLedByHeld(db: Knex, request: PassListRequest): boolean {
   return isAsked === true && status.includes('ISSUED')
 }
 
-/** Whether the counters that triggers maintain cover all filters of the request. */
+/** Whether the counters of database triggers cover all filters of the request. */
 function isCounted({ status, projectId, templateId, created, ...request }: PassListRequest): boolean {
   const { limit, cursor, offset, sortBy, sortDir, ...others } = request
   const values = [...Object.values(others), created?.from, created?.to]
@@ -166,7 +166,7 @@ function storedStatuses(status: PassStatus, { isSwept }: Facts): PassStatus[] {
 function passesWithVariables(db: Knex, workspaceId: string, pairs: Variable[]) {
   const [[name, values], ...others] = [...valuesByName(pairs)] as [[string, string[]], ...[string, string[]][]]
   const holding = (value: string) => db('pass_variables').where({ workspace_id: workspaceId, name, value })
-  // A pass has one value per name, so no pass is in two of these queries.
+  // A pass has one value per name, so the union contains no pass twice.
   const holders = db.unionAll(values.map((value) => holding(value).select('pass_id'))).as('holders')
   const query = joinPasses(db, db.from(holders), 'holders.pass_id').where('passes.workspace_id', workspaceId)
   for (const [name, values] of others) whereVariable(db, query, name, values)
