@@ -4,16 +4,16 @@ import { runPrepared, runSilently } from './prepared.ts'
 import { bytesOfHex, idsOfJson } from './values.ts'
 
 /**
- * Returns the condition that a column is not among the IDs in a named value (a JSON array). The condition's text is the
- * same for any number of IDs, so a prepared statement can contain it. PostgreSQL hashes the IDs.
+ * Returns the condition that the value of a column is not in the JSON array that is bound as `:name`. The condition's
+ * text is the same for any number of IDs, so a prepared statement can contain it. PostgreSQL hashes the IDs.
  */
 export function isNotInJson(db: Knex, column: string, name: string): string {
   return `${column} not in (${idsOfJson(db, `:${name}`)})`
 }
 
 /**
- * Returns the condition that a column is one of any number of values. `whereIn` needs a parameter for each value, and
- * databases limit the number of parameters.
+ * Returns the condition that the value of a column is in `values`, which can have any length. `whereIn` would need a
+ * parameter for each value, and databases limit the number of parameters.
  */
 export function isOneOf(db: Knex, column: string, values: string[], type: 'uuid' | 'text' = 'uuid'): Knex.Raw {
   if (isPostgres(db)) return db.raw(`?? = any(cast(? as ${type}[]))`, [column, values as never])
@@ -27,7 +27,7 @@ export type Columns = Record<string, ColumnType>
 
 export type Row = Record<string, string | number | boolean | null>
 
-/** A column of the table `given` in a statement, and the function that reads its value from an item. */
+/** A column of the table of values in a statement, and the function that reads the column's value from an item. */
 interface Field<Item> {
   name: string
   type: ColumnType
@@ -69,7 +69,7 @@ export async function insertRows<Returned = never>(
       return `insert into ${table} (${names}) select ${names} from json_populate_recordset(null::${table}, :rows::json) ${ending}`
     }
     const values = columns.map((column, n) => (binary.includes(column) ? bytesOfHex(db, valueAt(n)) : valueAt(n)))
-    // Add a `where`, because SQLite would otherwise parse `on` as the condition of a join.
+    // Add a `where`. Otherwise, SQLite would parse `on` of `on conflict` as the condition of a join.
     return `${ROWS_OF_JSON} insert into ${table} (${names}) select ${values.join(', ')} from json_rows where true ${ending}`
   }
   if (ending.includes('returning')) return runPrepared<Returned>(db, name, { rows: json }, build)
@@ -78,15 +78,13 @@ export async function insertRows<Returned = never>(
 }
 
 /**
- * The start of a SQLite statement that turns its JSON into rows. Without `materialized`, SQLite formats the row as text
- * again for each column: 28 µs per scan instead of 9 µs (decisions/0004).
+ * The start of a SQLite statement that turns the JSON array `:rows` into rows. Without `materialized`, SQLite would
+ * format a row as text again for each column: 28 µs per scan instead of 9 µs (decisions/0004).
  */
 const ROWS_OF_JSON = 'with json_rows as materialized (select value as json_row from json_each(:rows))'
 const valueAt = (n: number) => `json_row ->> ${n}`
 
-/**
- * Returns the row with bytes as hexadecimal text: in PostgreSQL's text format, or on SQLite as `bytesOfHex` reads it.
- */
+/** Returns the row with bytes as hexadecimal text. PostgreSQL, or `bytesOfHex` on SQLite, converts the text back. */
 function withHex(db: Knex, row: object, binary: string[]): object {
   const prefix = isPostgres(db) ? '\\x' : ''
   const texts = binary.map((column) => {
@@ -101,11 +99,11 @@ export interface RowsUpdate {
   name: string
   table: string
   set: Columns
-  /** Columns to compare: a row is written only if they still have the given values. */
+  /** Columns that must still have the given values in the row. Otherwise, the row is not written. */
   read?: Columns
   /**
-   * Further columns to set, as SQL. The SQL can refer to the row, to `given` (the values of the change), and to
-   * `values`.
+   * Further columns to set, each with the SQL of its value. The SQL can use the row, the change (as `given`), and the
+   * parameters in `values`.
    */
   computed?: Record<string, string>
   values?: Record<string, Knex.Value>
@@ -120,8 +118,8 @@ export interface RowChange {
 /**
  * Updates any number of rows of a workspace by ID with one statement, and returns the IDs of the rows that were
  * written. If all rows get the same values, as they usually do, the values are sent once. The values of `read` are
- * always sent per row: with one value for all rows, a planner could use an index on that column, and read every row
- * with the value.
+ * always sent per row. Otherwise, a planner could use an index on a column of `read`, and read every row with the
+ * value.
  */
 export async function updateRows(
   db: Knex,
@@ -161,7 +159,7 @@ function fieldsOf<Item>(columns: Columns, rowOf: (item: Item) => Row | undefined
   }))
 }
 
-/** Items to look up in one statement: their columns and values. */
+/** The items that one statement looks up or inserts, and their columns. */
 export interface Lookup {
   name: string
   given: Columns
@@ -169,8 +167,8 @@ export interface Lookup {
 }
 
 /**
- * Runs a select for any number of items. The text of the statement does not depend on their number (decisions/0004). As
- * in `insertRows`, the items are materialized on SQLite.
+ * Runs a select for any number of items. The text of the statement does not depend on the number of items
+ * (decisions/0004).
  * @param sql selects from `given`, which has the columns of each item, `workspace_id`, and `n`, the index of the item
  */
 export async function selectForEach<Found extends { n: number }>(
@@ -195,7 +193,7 @@ export async function selectForEach<Found extends { n: number }>(
 
 /**
  * Inserts a row for each item that meets a condition. Inside a transaction, the call does not wait for the database.
- * @param condition a condition on the row, which is named `given`
+ * @param condition SQL in which `given` is the row to insert
  */
 export async function insertForEach(
   db: Knex,

@@ -7,7 +7,7 @@ export type Unavailability = 'full' | 'readOnly' | 'damaged' | 'failing' | 'lock
 
 const unavailabilities: Record<Unavailability, readonly string[]> = {
   full: ['SQLITE_FULL', '53100'],
-  // PostgreSQL reports 25006 after a failover, if the connection leads to a server that is now a standby.
+  // PostgreSQL reports 25006 if a failover turned the server of the connection into a standby.
   readOnly: ['SQLITE_READONLY', '25006'],
   damaged: ['SQLITE_CORRUPT', 'SQLITE_NOTADB'],
   failing: ['SQLITE_IOERR', '58030'],
@@ -18,7 +18,7 @@ const unavailabilities: Record<Unavailability, readonly string[]> = {
     ...['57P01', '57P02', '57P03', '08000', '08003', '08006'],
   ],
   slow: ['SQLITE_INTERRUPT', '57014'],
-  // Too many connections, a transaction that was idle for too long, a serialization failure, or a deadlock.
+  // In this order: too many connections, a transaction that was idle for too long, a serialization failure, a deadlock.
   busy: ['53300', '25P03', '40001', '40P01'],
 }
 
@@ -41,7 +41,7 @@ export function isPoolerError(error: unknown): boolean {
   return code === '08P01' && severity === 'FATAL'
 }
 
-/** Whether a unique index rejected a row. On SQLite, also true for other constraints: all have one code. */
+/** Whether a unique index rejected a row. On SQLite, also true for other constraints, which have the same code. */
 export function isTaken(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown }
   return code === 'SQLITE_CONSTRAINT' || code === '23505'

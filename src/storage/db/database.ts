@@ -14,28 +14,26 @@ export type Dialect = 'sqlite' | 'postgres'
 export interface Connections {
   /** The connections for reads outside a transaction. On SQLite, a few query-only connections. */
   reader: Knex
-  /**
-   * The connections for writes. On SQLite there is one, so that writers queue in the process and not at the file lock.
-   */
+  /** The connections for writes. SQLite has only one, so that writers wait in the process, not for the file lock. */
   writer: Knex
 }
 
 /**
- * The database. Its `reader` and `writer` are for operators and maintenance. Waits for locks have a time limit there,
- * but statements do not.
+ * The database. Its `reader` and `writer` are for operators and maintenance. Their waits for locks have a time limit,
+ * but their statements do not.
  */
 export interface Database extends Connections {
   dialect: Dialect
   /**
    * Returns connections for the requests of a party: a workspace, or all callers without a token. Statements outside a
    * transaction have a time limit (see `isTooSlow`). A party has a limited share of the connections, and waits at most
-   * BUSY_TIMEOUT_MS for one. On SQLite, large writes such as batches (`isLarge`) have the same priority as the jobs of
-   * the party, below its other requests.
+   * BUSY_TIMEOUT_MS for one. On SQLite, set `isLarge` for large writes, such as batches: they get the priority of the
+   * party's jobs, below its other requests.
    */
   forRequests(party: string, isLarge?: boolean): Connections
   /**
-   * Returns connections for the jobs of a party. The party has a limited share of the connections. Neither its
-   * statements nor its waits for a connection have a time limit.
+   * Returns connections for the jobs of a party. The party has a limited share of the connections. Its statements and
+   * its waits for a connection have no time limit.
    */
   forJobs(party: string): Connections
   /**
@@ -44,12 +42,12 @@ export interface Database extends Connections {
    */
   passesPerTurn: number
   /**
-   * A connection for authentication and health checks only, so that both respond while the other connections are busy.
+   * A connection only for authentication and health checks, which therefore respond while other connections are busy.
    */
   entry: Knex
   /**
-   * Returns SQLite's error about a damaged file, if it reported one. After that, nothing is written until the file is
-   * found intact at a start (see `clearDamage`). Always `undefined` for PostgreSQL.
+   * Returns the error with which SQLite reported a damaged file, if any; always `undefined` for PostgreSQL. All later
+   * writes fail until a check at a start finds the file intact (see `clearDamage`).
    */
   findDamage(): Error | undefined
   close(): Promise<void>
@@ -68,8 +66,8 @@ export interface DatabaseOptions {
 export const BUSY_TIMEOUT_MS = 5_000
 
 /**
- * The interval between retries, in milliseconds, if SQLite reports BUSY. If several processes switch a new file to WAL
- * mode together, all but one get BUSY immediately, regardless of the timeout.
+ * The interval between attempts to configure a SQLite connection, in milliseconds. If several processes switch a new
+ * file to WAL mode together, all but one get BUSY immediately, regardless of the lock timeout.
  */
 const BUSY_AGAIN_MS = 10
 
@@ -80,14 +78,12 @@ const BUSY_AGAIN_MS = 10
 const HUNG_TIMEOUT_MS = 10_000
 
 /**
- * The number of read connections: one less than the number of libuv threads, on which SQLite runs, so that slow reads
- * never block writes or logins.
+ * The number of read connections. SQLite runs on libuv's threads. One of these remains free, so that slow reads never
+ * block writes or logins.
  */
 const SQLITE_READERS = 3
 
-/**
- * See `passesPerTurn`. A transaction with a batch of 100 passes would hold SQLite's writer for 40 ms on a busy machine.
- */
+/** `passesPerTurn` on SQLite. A batch of 100 passes would block other writers for 40 ms on a busy machine. */
 const SQLITE_PASSES_PER_TURN = 25
 
 /**
@@ -98,10 +94,10 @@ export const STATEMENT_LIMIT_MS = 2_000
 const common = {
   // The time after which a request that waits for a connection gets a 503.
   acquireConnectionTimeout: BUSY_TIMEOUT_MS,
-  // Error messages are logged, so they must show the statement without its values.
+  // Keep the values of statements out of error messages, because these are logged.
   compileSqlOnError: false,
-  // knex would print to stdout, which is reserved for the results of commands. No error is lost, because knex also
-  // throws each error that it logs.
+  // By default, knex prints to stdout, which is reserved for the results of commands. No error is lost, because knex
+  // also throws each error that it logs.
   log: { warn: () => undefined, error: () => undefined },
 } satisfies Knex.Config
 
@@ -151,17 +147,16 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
   const background = connect(poolSize, WITHOUT_SCANS)
   const requests = connect(poolSize, { statement_timeout: statementLimitMs })
   const entry = connect(1, {}, STATEMENT_LIMIT_MS)
-  // Add both limits, because a statement inside a transaction can wait for locks before it runs.
+  // Add both limits. Otherwise, the wait for a lock would reduce the time in which a statement can run.
   const limited = pipeliningClient(BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS)
-  // Requests and jobs have separate connections. `shareWithNeighbors` limits the requests and jobs of a workspace
-  // together.
+  // Requests and jobs have separate connections, but share a gate, because `shareWithNeighbors` limits both together.
   const gate = fairGate(poolSize, { separatesRequests: true })
   const sharedRequests = shareOut(requests, limited, gate)
   const sharedBackground = shareOut(background, pipeliningClient(), gate)
   const both = (db: Knex) => ({ reader: db, writer: db })
   return {
     dialect: 'postgres',
-    // Write a batch of the maximum size in one transaction.
+    // The maximum size of a batch. A long transaction is harmless, because other writers have other connections.
     passesPerTurn: 100,
     ...both(background),
     entry,
@@ -185,7 +180,7 @@ const SETTINGS = {
 
 /**
  * Settings that keep jobs from scanning whole tables. The outbox is usually empty, and can contain 100,000 jobs a
- * second later. With a plan that was made for an empty outbox, each claim would read all jobs until the next
+ * second later. With a plan that PostgreSQL made for the empty outbox, each claim would read all jobs until the next
  * autoanalyze, up to a minute later.
  */
 const WITHOUT_SCANS = { enable_seqscan: 'off' }
@@ -214,7 +209,7 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
     'PRAGMA foreign_keys = ON',
     // Disable automatic checkpoints, which `keepCheckpointing` replaces.
     'PRAGMA wal_autocheckpoint = 0',
-    // Overwrite deleted data on pages that are written anyway.
+    // Overwrite deleted data on pages that are written anyway. Otherwise, it would remain in the file.
     'PRAGMA secure_delete = FAST',
     ...(maxPages ? [`PRAGMA max_page_count = ${maxPages}`] : []),
   ])
@@ -247,21 +242,21 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
 }
 
 /**
- * The `savingsMs` of SQLite's writer: the time of a few transactions. A workspace with little work needs several in a
- * row, for example to create a pass, scan it, and emit both events. Without savings, it would wait before each one
- * until a busy workspace had used as much time.
+ * The `savingsMs` of SQLite's writer: the time of a few transactions. A workspace with little work needs several
+ * transactions in a row, for example to create a pass, scan it, and emit both events. Without savings, the workspace
+ * would wait before each transaction until a busy workspace had used as much time.
  */
 const WRITER_SAVINGS_MS = 100
 
-/** Background work never times out. */
+/** The timeout of background work, which waits for a connection without a limit. */
 const NO_TIMEOUT = undefined
 
 type ConnectionsOf = (party: Party, timeoutMs: number | undefined) => Knex
 
 /**
  * The maximum number of connections of a busy workspace while a workspace with less use is active: half of the
- * processors, because the statements of both workspaces share them. The number of PostgreSQL's processors is unknown,
- * so this machine's number is used.
+ * processors, which leaves the other half to the workspace with less use. This machine's number of processors is used,
+ * because PostgreSQL's is unknown.
  */
 const SHARE_WITH_NEIGHBORS = Math.max(1, Math.floor(availableParallelism() / 2))
 
@@ -298,7 +293,7 @@ function shareOut(db: Knex, client: typeof Knex.Client, gate: FairGate): Connect
     const name = `${party.work} ${party.name} ${timeoutMs}`
     const known = made.get(name)
     if (known) return known
-    // Keep at most MAX_NAMES pools. Re-creating a pool takes a fraction of a millisecond.
+    // Keep at most MAX_NAMES pools, to limit the memory. Re-creating a pool takes a fraction of a millisecond.
     const [oldest] = made.keys()
     if (made.size >= MAX_NAMES && oldest !== undefined) made.delete(oldest)
     const connections = knex({ client, connectionPool: poolOf(party, timeoutMs), useNullAsDefault: true, ...common })

@@ -24,7 +24,7 @@ export function inDialect(db: Knex, ways: Partial<Ways<unknown>>): unknown {
   return ways[isPostgres(db) ? 'postgres' : 'sqlite']?.(db)
 }
 
-/** Returns a locking clause for a select in SQL text. On SQLite, the transaction itself is the lock. */
+/** Returns a locking clause for a select. It is empty on SQLite, where a transaction excludes other writers. */
 export function rowLock(
   db: Knex,
   clause: 'for share' | 'for no key update' | 'for update' | 'for update skip locked',
@@ -37,12 +37,12 @@ export async function lockRows(db: Knex, select: () => Knex.QueryBuilder): Promi
   if (isPostgres(db)) await select()
 }
 
-/** Serializes concurrent transactions with the same number until they end. On SQLite, all writers take turns anyway. */
+/** Waits for the end of transactions that called this with the same number. On SQLite, writers take turns anyway. */
 export async function takeTurns(db: Knex, number: number): Promise<void> {
   if (isPostgres(db)) await db.raw('select pg_advisory_xact_lock(?)', [number])
 }
 
-/** Blocks writes to the tables until the transaction ends. On SQLite, every transaction of the writer does that. */
+/** Blocks writes to the tables until the transaction ends. On SQLite, every write transaction blocks other writes. */
 export async function lockTables(tx: Knex.Transaction, tables: string[]): Promise<void> {
   if (!isPostgres(tx)) return
   await tx.raw('set local idle_in_transaction_session_timeout = 0')
@@ -50,23 +50,23 @@ export async function lockTables(tx: Knex.Transaction, tables: string[]): Promis
 }
 
 /**
- * Makes the transaction read tables by their keys. PostgreSQL has no statistics on tables that were just filled, so it
- * would sort them for each page.
+ * Makes the transaction read tables by their keys. Otherwise, PostgreSQL, without statistics on tables that were just
+ * filled, would sort a whole table for each page.
  */
 export async function readByKeys(tx: Knex.Transaction): Promise<void> {
   if (isPostgres(tx)) await tx.raw('set local enable_seqscan = off; set local enable_sort = off')
 }
 
 /**
- * Makes joins in the transaction look up the other table for each row of a chunk. By default, PostgreSQL would read all
- * matching rows of that table for each chunk.
+ * For queries that read a table in chunks: makes joins in the transaction look up joined rows by key, for each row of
+ * the chunk. Otherwise, PostgreSQL could read the joined rows of the whole table for each chunk.
  */
 export async function joinByKeys(tx: Knex): Promise<void> {
   if (isPostgres(tx))
     await tx.raw("select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)")
 }
 
-/** Runs a query of a chunk outside of a transaction, with `joinByKeys`. */
+/** Runs a query with `joinByKeys`, in a new transaction. On SQLite, which needs neither, only runs the query. */
 export async function readChunk<T>(db: Knex, read: (db: Knex) => Promise<T>): Promise<T> {
   if (!isPostgres(db)) return read(db)
   return db.transaction(async (tx) => {
@@ -76,8 +76,8 @@ export async function readChunk<T>(db: Knex, read: (db: Knex) => Promise<T>): Pr
 }
 
 /**
- * Returns a counter slot that no concurrent transaction uses. On SQLite, all transactions use slot 0, because they take
- * turns.
+ * Returns the slot of a counter in which the transaction counts: one that no concurrent transaction uses (see
+ * `createCounters`). On SQLite, all transactions use slot 0, because they take turns.
  */
 export async function findCountSlot(db: Knex): Promise<number> {
   if (!isPostgres(db)) return 0
@@ -85,7 +85,7 @@ export async function findCountSlot(db: Knex): Promise<number> {
   return row!.slot
 }
 
-/** Returns a condition that skips rows locked by another transaction, and locks the other matching rows. */
+/** On PostgreSQL, extends the condition to lock the matching rows, and to skip rows that are locked already. */
 export function isUnlocked(db: Knex, table: string, condition: string): string {
   return isPostgres(db)
     ? `id = any(array(select id from ${table} where ${condition} for update skip locked))`
@@ -93,25 +93,25 @@ export function isUnlocked(db: Knex, table: string, condition: string): string {
 }
 
 /**
- * Whether the planner knows the distribution of values. SQLite's planner does not, so some queries for SQLite specify
- * which condition matches few rows.
+ * Whether the planner knows the distribution of values. If not, as on SQLite, some queries must specify which condition
+ * matches few rows.
  */
 export function knowsDistribution(db: Knex): boolean {
   return isPostgres(db)
 }
 
 /**
- * Returns a column for conditions that must not decide which index is used. Without statistics on the distribution of
- * values, SQLite would choose the index of such a condition, and read and sort all rows in the range. PostgreSQL has
- * statistics and decides for itself.
+ * Returns the SQL of a column for a condition that must not decide which index SQLite uses. Without statistics on the
+ * distribution of values, SQLite would use an index on the column, and read and sort all rows that meet the condition.
+ * PostgreSQL has such statistics, so it can use any index.
  */
 export function boundColumn(db: Knex, column: string): string {
   return isPostgres(db) ? column : `+${column}`
 }
 
 /**
- * Returns the rows of passes in a table whose primary key is the workspace followed by another column. Forces SQLite to
- * use the index on `pass_id`. Without statistics, SQLite would read all rows of the workspace.
+ * Selects the rows of passes in a table whose primary key begins with the workspace. Forces SQLite to use the index on
+ * `pass_id`. Otherwise, without statistics, SQLite would use the primary key, and read all rows of the workspace.
  */
 export function rowsOfPasses(
   db: Knex,
@@ -125,14 +125,14 @@ export function rowsOfPasses(
 }
 
 /**
- * Joins passes to a query of pass IDs, and reads the passes one by one, in the order of the query. Without this, a
+ * Joins passes to a query of pass IDs, and reads the passes one by one, in the order of the query. With a plain join, a
  * planner that overestimates the number of IDs would scan all passes.
  */
 export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex.QueryBuilder {
-  // Without `+`, SQLite can replace the end of the range in `query` by a bound of `passes.id`, and read far beyond that
+  // Without `+`, SQLite can apply the end of the ID range in `query` to `passes.id` instead, and read far beyond that
   // end.
   if (!isPostgres(db)) return query.joinRaw('cross join passes').whereRaw(`passes.id = +${id}`)
-  // `offset 0` keeps the planner from inlining the subselect.
+  // `offset 0` keeps the planner from inlining the subselect, which would allow a scan of all passes.
   return query.joinRaw(`cross join lateral (select * from passes where passes.id = ${id} offset 0) as passes`)
 }
 
@@ -160,7 +160,7 @@ export function joinChosenPasses(db: Knex, chosen: string): string {
 }
 
 /**
- * Joins each row to the rows of a table, by a condition on both. On PostgreSQL, `offset 0` prevents a hash join, which
+ * Joins each row to the rows of a table that meet a condition. On PostgreSQL, `offset 0` prevents a hash join, which
  * would read the whole table if the plan was made while the table was empty.
  */
 export function joinEach(db: Knex, table: string, condition: string): string {
@@ -170,9 +170,9 @@ export function joinEach(db: Knex, table: string, condition: string): string {
 }
 
 /**
- * Returns the SQL that computes `beginningOf` of a column. Lists sort names and labels by this expression. On SQLite,
- * the expression is a generated column, because SQLite compares a row value such as `(label, id)` through an index only
- * if each member is a column.
+ * Returns the SQL for the beginning of a text (see `beginningOf`), by which lists sort names and labels. On SQLite, the
+ * SQL is a generated column: SQLite uses an index to compare a row value such as `(label, id)` only if each member is a
+ * column.
  */
 export function beginningColumn(db: Knex, column: string): string {
   if (!isPostgres(db)) return `${column}_beginning`
@@ -186,8 +186,8 @@ export function rowsOf<Row>(db: Knex, result: unknown): Row[] {
 }
 
 /**
- * The minimum length of a term for the trigram index. For shorter terms, the database scans the rows that match the
- * other filters.
+ * The minimum length of a search term for SQLite's trigram index. For shorter terms, SQLite scans the rows that match
+ * the other filters.
  */
 const MIN_INDEXED_TERM = 3
 
@@ -208,7 +208,7 @@ export function containsTerm(db: Knex, columns: readonly FoldedColumn[], term: s
   return db.raw('passes.row_number in (select rowid from pass_search where pass_search match ?)', [phrase])
 }
 
-/** Like `containsTerm`, for a query with few passes: on SQLite, avoids reading all matches from the trigram index. */
+/** Like `containsTerm`, for a query with few passes: on SQLite, reads these passes instead of the trigram index. */
 export function rowContainsTerm(db: Knex, columns: readonly FoldedColumn[], term: string): Knex.Raw {
   if (isPostgres(db)) return containsTerm(db, columns, term)
   return db.raw(
@@ -222,8 +222,8 @@ function anyOf(columns: readonly string[], condition: (column: string) => string
 }
 
 /**
- * Returns the condition that a column is among the selected IDs. On PostgreSQL, uses an array, because a locking
- * subselect after `in` is planned as a scan, and can run more than once.
+ * Returns the condition that a column is among the selected IDs. On PostgreSQL, the IDs become an array. Otherwise, a
+ * subselect with locks would be planned as a scan, and could run more than once.
  */
 export function isChosen(db: Knex, column: string, chosen: Knex.QueryBuilder): Knex.Raw {
   return db.raw(isPostgres(db) ? '?? = any(array(?))' : '?? in (?)', [column, chosen as never])
@@ -235,8 +235,8 @@ export function idIsChosen(db: Knex, chosen: Knex.QueryBuilder): Knex.Raw {
 }
 
 /**
- * Returns the condition that a column is among the IDs of a named value, which `bindIds` binds. Uses the index of the
- * column, for any number of IDs.
+ * Returns the condition that a column is among the IDs that are bound with `bindIds` under the name `ids`. The
+ * condition uses the index of the column for any number of IDs.
  */
 export function isAmong(db: Knex, column: string, ids: string, type: 'uuid' | 'text' = 'uuid'): string {
   return isPostgres(db) ? `${column} = any(:${ids}::${type}[])` : `${column} in (select value from json_each(:${ids}))`
@@ -248,8 +248,8 @@ export function bindIds(db: Knex, ids: string[]): Knex.Value {
 }
 
 /**
- * Returns the condition that each value of a JSON array in a column is one of the given values. False if the column is
- * null.
+ * Returns the condition that a JSON array in a column contains only the given values. The condition is false if the
+ * column is null.
  */
 export function isPartOf(db: Knex, column: string, values: string[]): Knex.Raw {
   const all = JSON.stringify(values)
@@ -269,9 +269,7 @@ export async function deleteReturningIds(db: Knex, query: Knex.QueryBuilder): Pr
   return rows.map((row) => row.id)
 }
 
-/**
- * Returns a value as a selected column. The type is only for PostgreSQL, which would treat an untyped value as text.
- */
+/** Returns a constant for a select list. PostgreSQL needs the type: it would treat an untyped value as text. */
 export function constant(
   db: Knex,
   type: 'uuid' | 'text' | 'integer' | 'bigint',
@@ -281,12 +279,12 @@ export function constant(
 }
 
 /**
- * Returns SQL for a version 7 UUID per selected row, like those of `newId`. Within a millisecond, their order is
- * random.
+ * Returns SQL that creates a version 7 UUID for each selected row. Like the UUIDs of `newId`, they ascend with the
+ * time, but those of one statement are in random order.
  */
 export function idsMadeAt(db: Knex, at: Date): Knex.Raw {
   const time = idBound(at.getTime()).slice(0, 13)
-  // The part after the version of a random version 4 UUID: its variant and 74 random bits.
+  // Take the part after the version digit of a random UUID: its variant and 74 random bits.
   if (isPostgres(db)) return db.raw('cast(? || substr(cast(gen_random_uuid() as text), 16) as uuid)', [`${time}-7`])
   return db.raw(
     `? || substr(lower(hex(randomblob(2))), 2) || '-' || substr('89ab', 1 + (random() & 3), 1)
@@ -295,7 +293,7 @@ export function idsMadeAt(db: Knex, at: Date): Knex.Raw {
   )
 }
 
-/** Inserts a row for each row that the query finds, inside the database, and returns the number of inserted rows. */
+/** Inserts a row for each row that the query finds, with one statement, and returns the number of inserted rows. */
 export async function insertSelected(
   db: Knex,
   table: string,

@@ -1,7 +1,7 @@
 import { ApiError } from '../../core/errors.ts'
 
 /**
- * A group of calls that competes for turns: the requests of a workspace, its jobs, or work of the server itself
+ * A group of calls that competes with others for turns: the requests of a workspace, its jobs, or work of the server
  * (maintenance, and claims of a queue). The requests and the jobs of a workspace have the same `name`.
  */
 export interface Party {
@@ -17,27 +17,27 @@ export interface FairGateOptions {
   /** The maximum number of concurrent turns of a party. */
   share: number
   /**
-   * The maximum number of concurrent turns of a workspace (requests and jobs together) while a workspace with less used
-   * time is active (see ACTIVE_MS). Unlimited by default.
+   * The maximum number of concurrent turns of a workspace (requests and jobs together) while another workspace that
+   * used less time is active (see ACTIVE_MS). Unlimited by default.
    */
   shareWithNeighbors?: number
   /**
-   * The time, in milliseconds, that a workspace with little work can save up. It goes first until it has used the saved
-   * time. 0 by default.
+   * The maximum lead over busy workspaces, in milliseconds of used time, that a workspace with little work keeps. The
+   * workspace goes first until it has used up its lead. 0 by default.
    */
   savingsMs?: number
 }
 
 /**
  * The time, in milliseconds, for which a workspace (or a server of a fleet) counts as active after its last turn. While
- * a workspace is active, others are limited to their share.
+ * it is active, other workspaces (or servers) are limited to their share.
  */
 export const ACTIVE_MS = 1_000
 
 /** The maximum number of workspaces or other keys whose used time is kept. */
 export const MAX_NAMES = 1_000
 
-/** The divisor of used time. Requests count half of their time, because a person waits for them. */
+/** The divisor of a party's used time. Requests count half of their time, because a person waits for them. */
 const weightOf = ({ work }: Party) => (work === 'requests' ? 2 : 1)
 
 interface Waiting {
@@ -45,13 +45,13 @@ interface Waiting {
 }
 
 /**
- * Admits parties to a few places in turn. No party has more concurrent turns than its share. A free place goes to the
- * party with the fewest turns. If several have the fewest, the workspace with the least used time goes first, and in a
- * workspace, the party with the least used time. A workspace with many requests therefore delays mostly itself. This is
- * start-time fair queueing (Goyal, Vin, and Cheng, 1996), first among workspaces, and then among the parties of a
- * workspace. Unlike in that algorithm, an idle gate does not reset the used time: a party that had the last turn stays
- * behind parties that had none. A workspace that used less time than others can save part of the difference
- * (decisions/0003).
+ * Limits concurrent turns, and shares them fairly among parties. No party has more concurrent turns than its share. A
+ * free place goes to the party with the fewest turns. If several parties have the fewest, the workspace with the least
+ * used time goes first, and in a workspace, the party with the least used time. A workspace with many requests
+ * therefore delays mostly itself. This is start-time fair queueing (Goyal, Vin, and Cheng, 1996), first among
+ * workspaces, and then among the parties of a workspace. Unlike in that algorithm, the used time is kept while the gate
+ * is idle: a party that had the last turn stays behind parties that had none. A workspace that used less time than
+ * others can save part of the difference (decisions/0003).
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>
@@ -61,7 +61,7 @@ export class FairGate {
   private readonly used: UsedTime
   /** The used time of requests and of jobs, by name. */
   private readonly usedByWork = new Map<string, UsedTime>()
-  /** The waiting calls by party, ordered by the last turn of the parties. */
+  /** The waiting calls by party. The party that was admitted last comes last. */
   private readonly waiting = new Map<string, { party: Party; calls: Set<Waiting> }>()
 
   constructor(options: FairGateOptions) {
@@ -70,7 +70,7 @@ export class FairGate {
   }
 
   /**
-   * Waits for a turn. Call `leave` at its end.
+   * Waits for a turn. Call `leave` at the end of the turn.
    * @param timeoutMs unlimited by default
    * @throws ApiError SERVICE_UNAVAILABLE on timeout
    */
@@ -120,7 +120,7 @@ export class FairGate {
   /** Admits all parties that can enter now. */
   private admitNext(): void {
     for (let next = this.findNext(); next !== undefined; next = this.findNext()) {
-      // Move the party behind the other waiting ones.
+      // Move the party behind the other waiting parties, so that parties with equal use take turns.
       this.waiting.delete(keyOf(next.party))
       this.waiting.set(keyOf(next.party), next)
       this.take(next.party)
@@ -222,7 +222,7 @@ class UsedTime {
     return Math.max(this.used.get(name) ?? 0, this.most - this.savings)
   }
 
-  /** Returns the time as of the last begin or end of a turn, without raising it as `of` does. */
+  /** Returns the used time of a name as of its last begin or end of a turn. Unlike `of`, does not raise the time. */
   counted(name: string): number {
     return this.used.get(name) ?? this.most - this.savings
   }

@@ -3,12 +3,12 @@ import { isUnavailable } from './database-errors.ts'
 /** The maximum number of items in a group. Larger groups would delay other writers. */
 const MAX_TOGETHER = 128
 
-/** The maximum number of deferrable items in a group. Keeps groups short, so that an urgent item does not wait long. */
+/** The maximum number of deferrable items in a group. Keeps groups small, so that urgent items do not wait long. */
 const MAX_OTHERS = 32
 
 /**
- * Processes the items of a group together and returns a result for each, in order. It calls `take` as late as possible,
- * so that items that arrive in the meantime join the group.
+ * Processes the items of a group together and returns a result for each, in order. The function should call `take` as
+ * late as possible, so that more items can join the group.
  */
 export type GroupWork<Scope, Item, Result> = (scope: Scope, take: () => Item[]) => Promise<Result[]>
 
@@ -22,7 +22,7 @@ interface Waiting<Item, Result> {
 
 /** The rules for grouping and ordering items. */
 interface Order<Item> {
-  /** Items with the same key are processed in the order of their arrival. */
+  /** The key of an item, if any. Items with the same key are processed in the order of their arrival. */
   keyOf: (item: Item) => string | undefined
   /** The maximum number of items with the same key in a group. The work processes them in order. */
   mostOfKey: number
@@ -31,9 +31,10 @@ interface Order<Item> {
 }
 
 /**
- * Groups concurrent calls, so that they share statements and a commit. A call begins immediately if no group is being
- * processed. Calls that arrive while a group is processed form the next group. If a group fails, its items are
- * processed one by one, so that each gets its own error. If the database is unavailable, all items get the same error.
+ * Groups concurrent calls, so that they share statements and a commit. Without a group in progress, a call begins
+ * immediately. Calls that arrive while a group is processed form the next group. If a group fails, its items are
+ * processed one by one, so that each item gets its own error. If the database is unavailable, all items get the same
+ * error.
  * @param order by default, each item has its own key and none can be deferred
  * @returns a function that processes one item together with others of the same scope
  */
@@ -60,7 +61,7 @@ export function grouped<Scope extends object, Item, Result>(
       for (const [n, { resolve }] of taken!.entries()) resolve(results[n]!)
     } catch (error) {
       // If `take` was not called, the work failed while it waited for its turn. Reject only the items that were queued
-      // when the work began.
+      // when the work began. Otherwise, newer items would fail without an attempt.
       const failed = taken ?? queue.splice(0, present)
       const isTheirs = taken !== undefined && failed.length > 1 && !isUnavailable(error)
       if (isTheirs) queue.unshift(...failed.map((waiting) => ({ ...waiting, isSeparate: true })))

@@ -3,10 +3,10 @@ import { createRequire } from 'node:module'
 /**
  * The parts of knex that are not public, for our own clients (CONTRIBUTING.md, Dependencies). Only this file uses them.
  *
- * - `Client` sends each statement through `send`, and accepts a pool with the same interface as its own.
+ * - `Client` sends each statement through `send`, and accepts a pool with the interface of knex's pool.
  * - `Transaction` ends with `resolve` or `reject`. After a failed ROLLBACK, knex would report the error of the ROLLBACK
- *   instead of the original one. After a failed COMMIT, knex would return a connection with an open transaction to the
- *   pool.
+ *   instead of the original error. After a failed COMMIT, knex would return a connection with an open transaction to
+ *   the pool.
  */
 export function knexParts(dialect: 'sqlite' | 'postgres') {
   const require = createRequire(import.meta.url)

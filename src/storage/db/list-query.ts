@@ -22,7 +22,7 @@ export interface ListRequest {
 
 export type PageRequest = Omit<ListRequest, 'sortBy' | 'sortDir'>
 
-/** The order of lists without a choice of sort keys. */
+/** The order of lists that offer no other sort keys. */
 export const NEWEST_FIRST = { sortBy: 'createdAt', sortDir: 'desc' } as const
 
 /** Returns the specification of a list that is sorted by ID, which ascends with the time of creation. */
@@ -31,20 +31,20 @@ export function byId(name: string): ListSpec {
 }
 
 export interface Sort {
-  /** The key as SQL, never null unless `isNullable`. An index has the workspace ID, this key, and the row ID. */
+  /** The key as SQL; null only if `isNullable`. Unless `isComputed`, an index has the workspace ID, key, and row ID. */
   key: string
   /**
-   * Whether the key can be null. Rows without it sort last in ascending order, and the index omits them to save space.
+   * Whether the key can be null. Rows without a key sort last in ascending order. The index omits them to save space.
    */
   isNullable?: true
   /**
    * The type of the key if it is neither a number nor the ID. Use `beginning` for long text that can change: only its
-   * beginning is compared. The cursor contains this beginning in full, so the next page begins at the right row even if
+   * beginning is compared. The cursor contains the whole beginning, so the next page begins at the right row even if
    * the last row was renamed or deleted.
    */
   type?: 'text' | 'beginning'
   /**
-   * Set if no index has the key, for example because it depends on other tables. The cursors of this sort contain an
+   * Set if no index has the key, for example because it depends on other tables. Pages after the first then start at an
    * offset.
    */
   isComputed?: true
@@ -56,7 +56,7 @@ export interface Sort {
 export interface ListSpec {
   /** The name of the table. It is part of the cursors, so that a cursor of another list is rejected. */
   name: string
-  /** The SQL expression of the ID, which orders rows with the same key. A sort by ID uses only this expression. */
+  /** The SQL of the ID, which orders rows with the same key. If the key is this SQL, rows are sorted only by ID. */
   id: string
   sorts: Record<string, Sort>
 }
@@ -72,13 +72,13 @@ export interface ListPage<Row> {
 }
 
 /**
- * Returns a page of a filtered query that selects nothing yet. Uses keyset pagination, so that each page costs the
- * same. Finds the IDs of the page before it joins other tables, so that joins read only the rows of the page and cannot
- * mislead the planner.
+ * Returns a page of a filtered query that selects nothing yet. Uses keyset pagination, so that a later page does not
+ * cost more than the first page. Finds the IDs of the page before it joins other tables, so that joins read only the
+ * rows of the page and cannot mislead the planner.
  * @param read converts a row of the page
  * @param select adds columns and joins to the query for the rows of the page. Selects all columns of the table by
- * default. A join must match exactly one row
- * @param count returns the total without counting rows. Called only for a full first page
+ * default. A join must match exactly one row per row of the page
+ * @param count returns the total, by default by counting rows. Called only for a full first page
  * @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list
  */
 export async function listPage<Row extends { id: string }, Item>(
@@ -132,8 +132,8 @@ interface Order {
 }
 
 /**
- * Selects the ID and the key of rows, in order.
- * @param shown the key as SQL
+ * Selects the ID and the sort key of rows, in the order of the list.
+ * @param shown the SQL of the key in the result
  */
 function inOrder(
   db: Knex,
@@ -154,8 +154,8 @@ function inOrder(
 const ABSENT = '\u{10FFFF}'
 
 /**
- * Selects rows with a key in the order of its index, then rows without a key in the order of their IDs. If the first
- * part has enough rows, the caller's limit ends the query before the second part.
+ * Selects rows with a key (in the order of the key's index) and rows without one (in the order of their IDs) as two
+ * parts. If the first part fills the page, the database does not read the second part.
  * @param limit the maximum number of rows of each part
  */
 function inParts(
@@ -184,7 +184,7 @@ function inParts(
 }
 
 interface PagePlace {
-  /** `undefined` for the first page and for a page at an offset. */
+  /** The cursor of the request; `undefined` for the first page and for a page at an offset. */
   cursor: Cursor | undefined
   /** The number of rows before the page. */
   offset: number
@@ -212,7 +212,7 @@ export function findPlace(
 }
 
 /**
- * Returns the total of a list. A page that is not full determines the total without a count. After a full page, the
+ * Returns the total of a list. The total follows from a page that is not full, without a count. After a full page, the
  * total is at least the number of rows up to the end of the page, even if rows change before the count.
  * @param page `found` is the number of rows after `offset`, up to one more than `limit`
  */
@@ -269,8 +269,8 @@ async function wholeKey(db: Knex, { name }: ListSpec, { key, type }: Sort, curso
 }
 
 /**
- * Sorts the values of a filter and removes duplicates, because a different order of the same values selects the same
- * list.
+ * Sorts the values of a filter and removes duplicates, so that a cursor stays valid if a request repeats the values in
+ * another order.
  */
 function canonicalise([name, value]: [string, unknown]): [string, unknown] {
   return [name, Array.isArray(value) ? [...new Set(value.map((one) => JSON.stringify(one)))].sort() : value]

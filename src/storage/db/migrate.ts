@@ -19,7 +19,7 @@ const migrations: Migrations = { '0001-baseline': baseline }
 /** The first migration of development builds, whose databases cannot be upgraded. */
 const DEVELOPMENT_START = '0001-start'
 
-/** The fault of a database that a development build created, as a phrase to follow the name of the database. */
+/** The error for a database that a development build created: a phrase that follows the name of the database. */
 export const DEVELOPMENT_BUILD = 'was created by a development build before version 0.3.0'
 
 /** Whether a development build applied these migrations. */
@@ -30,12 +30,12 @@ export function isOfDevelopmentBuild(applied: string[]): boolean {
 /** The maximum wait in milliseconds while another server migrates the same SQLite file. PostgreSQL has no limit. */
 const MAX_WAIT_MS = 60_000
 
-/** The number of an advisory lock, chosen so that other programs on the same database are unlikely to use it. */
+/** The advisory lock of migrations: a number that other programs on the same database are unlikely to use. */
 const MIGRATION_LOCK = 7_277_437
 
 /**
- * Migrates the database to the current schema and returns the names of the migrations that ran. Everything happens in
- * one transaction, so that servers that start together wait for each other and a kill leaves nothing half done.
+ * Migrates the database to the current schema and returns the names of the migrations that ran. Uses one transaction,
+ * so that servers that start together wait for each other, and a killed process leaves nothing half done.
  * @throws SetupError if the database does not meet the requirements, a copy into it is incomplete, or a development
  * build created it
  */

@@ -3,8 +3,8 @@ import { NIL_UUID } from '../../core/uuid.ts'
 import { isPostgres } from './dialect.ts'
 
 /**
- * Positions in the order of commits: transaction numbers on PostgreSQL, and numbers of a counter on SQLite, whose
- * writers take turns.
+ * Positions, by which readers find the rows that were committed after an earlier read. A position is the number of a
+ * transaction on PostgreSQL, and a count on SQLite, whose writers take turns.
  */
 
 /** The place of an event among the events of its workspace. Only the database compares positions. */
@@ -15,7 +15,7 @@ export interface Place {
 
 export const PLACE_BEFORE_ALL: Place = { position: 0, id: NIL_UUID }
 
-/** Returns the condition that an event is after the place with `:position` and `:id`. */
+/** Returns the condition that an event comes after the place that is bound as `:position` and `:id`. */
 export function afterPlace(db: Knex): string {
   return isPostgres(db)
     ? '(position, id) > (cast(cast(:position as text) as xid8), cast(:id as uuid))'
@@ -23,8 +23,8 @@ export function afterPlace(db: Knex): string {
 }
 
 /**
- * Returns the condition that no running transaction can still add a row at or before the position in the column. It is
- * always true on SQLite, whose writers take turns.
+ * Returns the condition that no running transaction can still add a row at or before the position in the column. The
+ * condition is always true on SQLite, whose writers take turns.
  */
 export function isSettled(db: Knex, column: string): string {
   return isPostgres(db) ? `${column} < pg_snapshot_xmin(pg_current_snapshot())` : 'true'
@@ -42,15 +42,13 @@ export function positionsNow(db: Knex, last: string): { from: string; to: string
   return { from: `pg_snapshot_xmin(${now})`, to: `pg_snapshot_xmax(${now})`, seen: now }
 }
 
-/**
- * Excludes rows whose changes were visible in an earlier snapshot. `seen` is null on SQLite, where positions suffice.
- */
+/** Excludes rows whose changes were visible in the earlier snapshot `seen`; none on SQLite, where positions suffice. */
 export function whereUnseen(query: Knex.QueryBuilder, column: string, seen: string | null): Knex.QueryBuilder {
   if (seen === null) return query
   return query.whereRaw(`not pg_visible_in_snapshot(${column}, cast(? as pg_snapshot))`, [seen])
 }
 
-/** Selects rows whose changes were visible in an earlier snapshot. Selects none if `seen` is null. */
+/** Selects rows whose changes were visible in the earlier snapshot `seen`. Selects none if `seen` is null. */
 export function whereSeen(query: Knex.QueryBuilder, column: string, seen: string | null): Knex.QueryBuilder {
   if (seen === null) return query.whereRaw('1 = 0')
   return query.whereRaw(`pg_visible_in_snapshot(${column}, cast(? as pg_snapshot))`, [seen])
@@ -63,9 +61,9 @@ export function positionOf(db: Knex, position: string | number): Knex.Raw {
 
 /**
  * Adjusts positions after a restore. On PostgreSQL, a dump that is restored into another server can contain transaction
- * numbers that this server has not reached. Events with such numbers are moved before all others, in the order of their
- * IDs. Such change positions of passes and templates are cleared. Door snapshots that end at such a number are deleted,
- * so that doors download complete ones.
+ * numbers that this server has not reached. Moves events with such numbers before all others, in the order of their
+ * IDs. Clears such numbers in passes and templates. Deletes door snapshots that end at such a number, so that doors
+ * download complete snapshots.
  */
 export async function settleRestored(db: Knex): Promise<void> {
   if (!isPostgres(db)) return

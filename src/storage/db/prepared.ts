@@ -11,8 +11,8 @@ interface Statement {
 const statements = new Map<string, Statement>()
 
 /**
- * Runs a statement whose text never changes. It is built once per kind of database, and parsed and planned once per
- * connection. Use it only for statements that find rows by key, because the plan does not depend on the values.
+ * Runs a statement whose text never changes. The text is built once per kind of database, and parsed and planned once
+ * per connection. Use it only for statements that find rows by key, because the plan does not depend on the values.
  * @param values the values by name. The statement refers to each as `:name`
  * @param build returns the statement: its text, or a query that takes all of its values from `named`
  */
@@ -27,7 +27,7 @@ export function runPrepared<Row>(
 
 /**
  * Like `runPrepared`, for a statement without a result. In a transaction, the call does not wait: the statement is sent
- * with the next statement or with the commit. If it fails, all later statements and the commit fail.
+ * with the next statement or with the commit. If the statement fails, all later statements and the commit fail.
  */
 export async function runSilently(
   db: Knex,
@@ -66,7 +66,7 @@ async function run<Row>(
     if (values[value] === undefined) throw new Error(`The statement ${name} has no value for :${value}`)
     return values[value]
   })
-  // Do what `knex.raw` does, except for parsing the text again.
+  // Do what `knex.raw` does, without its parsing of the text, which was done above.
   const { client } = db
   const connection = await client.acquireConnection()
   try {

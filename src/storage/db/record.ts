@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 
 /**
- * A field of a record. It converts between the value and its stored form. Its column has the name of the field in snake
- * case.
+ * A field of a record. The field converts between the value and its stored form. The name of its column is the name of
+ * the field in snake case.
  */
 export interface Field<Value, Stored> {
   read(stored: Stored): Value
@@ -20,8 +20,8 @@ type Fields = Record<string, AnyField>
 /** Converts records to rows and back. The mapping is the only place that lists the stored fields. */
 export interface Mapping<F extends Fields> {
   /**
-   * The names of the columns. Select these in prepared statements, because PostgreSQL rejects a prepared statement with
-   * `*` after a column was added.
+   * The names of the columns. Prepared statements must select these names instead of `*`. Otherwise, PostgreSQL would
+   * reject the statements after a column is added.
    */
   columns: string[]
   read(row: Row<F>): Values<F>
@@ -52,7 +52,7 @@ export function json<Value>(): Field<Value, string> {
   return { read: (stored) => JSON.parse(stored), write: (value) => JSON.stringify(value) }
 }
 
-/** Creates a field that can also be null, which is stored as null. */
+/** Returns the field with null as a further value, which is stored as null. */
 export function nullable<Value, Stored>({ read, write }: Field<Value, Stored>): Field<Value | null, Stored | null> {
   return {
     read: (stored) => (stored === null ? null : read(stored)),

@@ -5,7 +5,7 @@ import type { StoreListener } from '../operations/store-events.ts'
 /** The IDs of the projects that a caller can access; `undefined` if the caller can access the whole workspace. */
 export type ProjectScope = readonly string[] | undefined
 
-/** The connection or transaction of repositories, their listener, and the projects to which they are limited. */
+/** The arguments of a repository: a connection or transaction, a listener, and the accessible projects. */
 export interface Connected extends StoreListener {
   db: Knex
   scope?: ProjectScope
@@ -36,8 +36,8 @@ export abstract class Repository {
 
   /**
    * Restricts the project filter of a list to the scope: the requested projects that are in scope, or the whole scope
-   * if none is requested. If none of the requested projects is in scope, returns an ID that no project has, because an
-   * empty list would not restrict anything.
+   * if none is requested. If no requested project is in scope, returns an ID that no project has. An empty list would
+   * not restrict anything.
    */
   protected narrow(asked: string[] | undefined): string[] | undefined {
     if (!this.scope) return asked

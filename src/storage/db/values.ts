@@ -34,7 +34,7 @@ export function keyOfJson(db: Knex, column: string, key: string): string {
   return `cast(${asJson(db, column)} -> '${key}' as text)`
 }
 
-/** Returns an expression that aggregates all rows of a select into the text of one JSON array of arrays. */
+/** Returns an expression that combines all rows of a select into one JSON array of arrays, as text. */
 export function rowsAsJson(db: Knex, values: string): string {
   return isPostgres(db) ? `json_agg(json_build_array(${values}))::text` : `json_group_array(json_array(${values}))`
 }
@@ -73,7 +73,7 @@ export function noBytes(db: Knex): string {
 
 /**
  * Returns an expression for the value of a column in JSON, with bytes in hexadecimal. A SQLite column can contain
- * values of any type. An unexpected type results from tampering, so its JSON must differ from every valid one.
+ * values of any type. A value of another type results from tampering, so its JSON must differ from every valid one.
  */
 export function strictValue(db: Knex, column: string, isBytes: boolean): string {
   if (isPostgres(db)) return isBytes ? hexOfBytes(db, column) : column

@@ -7,7 +7,7 @@ import { IN_ORDER, whereOfIdentities } from '../passes/registrations.ts'
 
 /**
  * A position in the list of changed passes of a device, which is sorted by update tag and pass ID. Without a pass ID,
- * the position is after all passes with the tag.
+ * the position is after all passes with this tag.
  */
 export interface DevicePlace {
   tag: number
@@ -23,10 +23,10 @@ export interface ChangedPasses {
   place: DevicePlace
 }
 
-/** The maximum number of passes in a list. The device requests the next passes with the list's position. */
+/** The maximum number of passes in a list. The device requests further passes with the position of the list. */
 const LIST_LIMIT = 1_000
 
-/** The time, in milliseconds, for which a list is not recorded again, to save writes. */
+/** The minimum time, in milliseconds, between two records that a device listed a pass, to save writes. */
 const FRESH_MS = 10_000
 
 interface ListedRow extends Pick<PassRow, 'id' | 'serial_number' | 'imported_serial_number'> {
@@ -36,8 +36,8 @@ interface ListedRow extends Pick<PassRow, 'id' | 'serial_number' | 'imported_ser
 
 /**
  * The passes of devices, as the PassKit web service lists them: registered passes, and passes that were registered when
- * they moved to another holder. Reads across workspaces: a device has passes of several workspaces, and its secret ID
- * authenticates it.
+ * they moved to another holder. Queries are not limited to a workspace, because a device can have passes of several
+ * workspaces. The device authenticates with its secret ID.
  */
 export class DeviceLists extends Repository {
   /** Returns the number of passes of a device in all workspaces, up to `max`. */
@@ -90,7 +90,7 @@ export class DeviceLists extends Repository {
       .join('passes', 'passes.id', 'former_passes.pass_id')
       .where({ device_id: deviceId })
       .select('passes.id', 'former_passes.serial_number', 'former_passes.imported_serial_number')
-      // The time at which a moved pass was listed is not stored, so treat the pass as just listed.
+      // Treat a moved pass as just listed, so that the caller does not record it: moved passes have no `listed_at`.
       .select(this.db.raw(`${at.getTime()} as listed_at`), { tag: 'former_passes.update_tag' })
     const arms = [
       { query: held, tag: 'apple_registrations.update_tag' },
@@ -107,7 +107,7 @@ export class DeviceLists extends Repository {
     const found: ListedRow[] = [...(await held), ...(await former)]
     const rows = found.toSorted((a, b) => a.tag - b.tag || (a.id < b.id ? -1 : 1)).slice(0, LIST_LIMIT)
     const last = rows.at(-1)
-    // After a full list, continue from its last pass, not its tag: other passes can share the tag.
+    // After a full list, continue from its last pass. Otherwise, other passes with the same tag would be skipped.
     const passId = rows.length === LIST_LIMIT ? last!.id : undefined
     return {
       serialNumbers: rows.map((row) => row.imported_serial_number ?? row.serial_number ?? row.id),
@@ -116,7 +116,7 @@ export class DeviceLists extends Repository {
     }
   }
 
-  /** Whether a tag is higher than every tag that was assigned. */
+  /** Whether an update tag is higher than every update tag that was assigned. */
   async isAhead(tag: number): Promise<boolean> {
     const row = await this.db('sequences').where({ name: 'update-tag' }).first('value')
     return row.value < tag

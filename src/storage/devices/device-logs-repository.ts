@@ -9,7 +9,7 @@ const LOG = mapping({
   id: text,
   passId: text,
   externalPassId: text,
-  /** The digest of the device ID in the message; null if the message contains none. */
+  /** The digest of the device ID in the message; null if the message contains no device ID. */
   device: optionalText,
   message: text,
 })
@@ -27,8 +27,8 @@ export interface DeviceLogFilter {
 }
 
 /**
- * The maximum number of messages per pass. New messages replace the oldest. It is low, because anyone with the serial
- * number of a pass can write messages.
+ * The maximum number of messages per pass. New messages replace the oldest messages. The number is low, because anyone
+ * with the serial number of a pass can write messages.
  */
 export const MAX_LOGS_OF_PASS = 50
 
@@ -72,8 +72,8 @@ export class DeviceLogs extends Repository {
   }
 
   /**
-   * Deletes the oldest of the messages that `kept` selects, so that `room` messages remain. Concurrent calls can leave
-   * a few too many, which the next call deletes.
+   * Deletes the oldest messages that `kept` selects, so that `room` messages remain. If concurrent calls leave more,
+   * the next call deletes them.
    */
   private async trim(kept: () => Knex.QueryBuilder, room: number): Promise<void> {
     const oldest = await kept()
@@ -82,7 +82,7 @@ export class DeviceLogs extends Repository {
       .first('id')
     if (!oldest) return
     const older = kept().where('id', '<', oldest.id).orderBy('id').limit(TRIMMED).select('id')
-    // Skip rows that another transaction has locked, because that transaction deletes them.
+    // Skip rows that another transaction has locked: that transaction deletes them, so waiting is useless.
     const chosen = older.forUpdate().skipLocked()
     await this.db('device_logs').whereRaw(idIsChosen(this.db, chosen)).delete()
   }

@@ -13,9 +13,9 @@ export interface ChainKeys {
 
 const HOUR_MS = 3_600_000
 
-/** The signed heads of chains and their signing keys (decisions/0022). */
+/** The signed heads of evidence chains, and the keys that sign the heads (decisions/0022). */
 export class ChainHeads extends Repository {
-  /** Locks the heads of chains, in a consistent order, until the transaction ends. Creates the heads of new chains. */
+  /** Locks the heads of chains until the transaction ends, in one order to avoid deadlocks. Creates missing heads. */
   async lock(keys: ChainKey[]): Promise<SignedHead[]> {
     const pairs = keys.map(({ workspaceId, chain }) => [workspaceId, chain])
     const query = this.db('chain_heads').whereIn(['workspace_id', 'chain'], pairs).orderBy(['workspace_id', 'chain'])
@@ -75,7 +75,7 @@ interface KeyRow {
   sealed_key: string
 }
 
-/** The field of a digest or signature. It is written as a buffer, which both drivers accept. */
+/** A field for a digest or a signature, which is written as a buffer because both drivers accept buffers. */
 const bytes: Field<Uint8Array, Uint8Array> = { read: (stored) => stored, write: (value) => Buffer.from(value) }
 
 export const HEAD = mapping({
@@ -92,7 +92,7 @@ export const HEAD = mapping({
 
 export type HeadRow = RowOf<typeof HEAD>
 
-/** Creates the unsigned head of an empty chain. */
+/** Returns the unsigned head of an empty chain. */
 function beginning({ workspaceId, chain }: ChainKey): SignedHead {
   const none = { sequence: 0, digest: GENESIS, baseSequence: 0, baseDigest: GENESIS, retainedFrom: 0, signedAt: 0 }
   return { workspaceId, chain, ...none, signature: new Uint8Array() }

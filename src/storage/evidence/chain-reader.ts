@@ -6,13 +6,13 @@ import { HEAD, type HeadRow } from './chain-heads.ts'
 import { type ChainKey, Chains, toBlock, WHOLE_DATABASE } from './chains.ts'
 import { chainedTables, readEntries } from './entries.ts'
 
-/** An entry that might not be in its chain. */
+/** An entry that might be missing from its chain. */
 export interface UnchainedEntry {
   id: string
   workspaceId: string
 }
 
-/** Reads chains and their entries for verification. */
+/** Reads evidence chains and their entries for verification. */
 export class ChainReader extends Repository {
   /** Returns the chains that have a head, a block, or an hourly head. */
   async listChains(chain: ChainName): Promise<ChainKey[]> {
@@ -40,7 +40,7 @@ export class ChainReader extends Repository {
 
   /**
    * Returns the entries of the next blocks of a chain, in order, each with the first sequence of its block.
-   * @param after reads only blocks that begin after this sequence
+   * @param after the sequence after which the blocks must begin
    */
   async listEntries(
     { workspaceId, chain }: ChainKey,
@@ -56,7 +56,7 @@ export class ChainReader extends Repository {
     const { personal } = chainedTables[chain]
     const gone = { fixed: null, personal: Object.fromEntries(personal.map((column) => [column, null])) }
     return blocks.flatMap(({ firstSequence, isAdopted, entryIds, digests }) =>
-      // Use the longer list: in a block that was altered, an entry can lack its digest or its ID.
+      // Use the longer list. Otherwise, an entry of an altered block that lacks its digest or ID would be missed.
       Array.from({ length: Math.max(entryIds.length, digests.length) }, (_, n) => {
         const [id, digest] = [entryIds[n] ?? '', digests[n] ?? new Uint8Array()]
         const row = rows.get(id) ?? { ...gone, salt: null, commitment: null }
@@ -90,8 +90,8 @@ export class ChainReader extends Repository {
   }
 
   /**
-   * Returns the number of entries that are not in a block yet, of one kind of chain or of all. `newCount` and `firstId`
-   * cover only the entries that were queued when they were written, not those that `Chains.adopt` queued.
+   * Returns the number of entries that are not in a block yet, for one kind of chain or for all. `newCount` and
+   * `firstId` cover only entries that were queued when they were written, not entries that `Chains.adopt` queued.
    */
   async findPending(chain?: ChainName): Promise<{ count: number; newCount: number; firstId: string | null }> {
     const length = `json_array_length(${asJson(this.db, 'entry_ids')})`

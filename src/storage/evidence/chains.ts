@@ -9,7 +9,7 @@ import { Repository } from '../db/repository.ts'
 import { randomBytes } from '../db/values.ts'
 import { chainedTables, type Entry, readEntries } from './entries.ts'
 
-/** The workspace of entries that concern the whole database. */
+/** The workspace ID in chains of entries that concern the whole database. */
 export const WHOLE_DATABASE = NIL_UUID
 
 export interface ChainKey {
@@ -17,7 +17,7 @@ export interface ChainKey {
   chain: ChainName
 }
 
-/** A row of the queue: entries that one statement wrote, or that one call of `adopt` queued. */
+/** A row of the queue of entries to chain: the entries that one statement wrote, or that one call of `adopt` queued. */
 export interface PendingEntries extends ChainKey {
   id: string
   /**
@@ -42,8 +42,8 @@ export const SALT_BYTES = 16
 /** The chains of digests over immutable entries (decisions/0022). */
 export class Chains extends Repository {
   /**
-   * Queues entries for their chain. Call it in the transaction that wrote the entries as `chained`. Writes one row for
-   * all entries, to keep the cost per group of scans low.
+   * Queues entries for their chain. Call it in the transaction that wrote the entries with `chained` set. Writes only
+   * one row for all entries, to keep the cost of a group of scans low.
    */
   async insertPending(workspaceId: string | null, chain: ChainName, entryIds: string[]): Promise<void> {
     if (entryIds.length === 0) return
@@ -59,8 +59,8 @@ export class Chains extends Repository {
   }
 
   /**
-   * Queues the oldest entries without the mark `chained`, and marks them: they are older than the chain, or an older
-   * version of the program wrote them. Skips rows that another server has locked.
+   * Queues the oldest entries whose column `chained` is false, and sets the column. Such entries are older than the
+   * chain, or an older version of the program wrote them. Skips entries that another server has locked.
    * @returns the number of entries
    */
   async adopt(chain: ChainName, limit: number): Promise<number> {
@@ -92,13 +92,13 @@ export class Chains extends Repository {
   }
 
   private unchained(chain: ChainName) {
-    // Write the condition as the partial index does, so that SQLite uses the index.
+    // Write the condition as in the partial index. Otherwise, SQLite would not use the index.
     return this.db(chainedTables[chain].table).whereRaw('not chained')
   }
 
   /**
-   * Returns about `limit` of the oldest pending entries, except those of broken chains. Locks them until the
-   * transaction ends.
+   * Returns about `limit` of the oldest pending entries, except those of broken chains. Locks their rows of the queue
+   * until the transaction ends, and skips rows that another server has locked.
    */
   async takePending(limit: number, broken: ChainKey[] = []): Promise<PendingEntries[]> {
     const query = this.db('chain_pending').orderBy('id').limit(limit)
@@ -111,7 +111,7 @@ export class Chains extends Repository {
     return pending
   }
 
-  /** Deletes rows of the queue whose entries were chained or no longer exist. */
+  /** Deletes rows of the queue. Call it after their entries were chained or found to be missing. */
   async deletePending(ids: string[]): Promise<void> {
     await runSilently(
       this.db,

@@ -5,8 +5,8 @@ import { runPrepared } from '../db/prepared.ts'
 import { asId, bytesOfHex, elementsOfJson, rowsAsJson, strictValue } from '../db/values.ts'
 
 /**
- * The columns of a table that its chain covers, sorted by name as canonical JSON requires. If a migration adds a
- * column, add it to one of the lists. A null column does not change existing digests.
+ * The columns of a table that its evidence chain covers, sorted by name as canonical JSON requires. If a migration adds
+ * a column, add the column to `fixed` or `personal`. A null column does not change existing digests.
  */
 interface ChainedTable {
   table: string
@@ -74,9 +74,9 @@ export const ERASED: EntryValues = { message: 'Erased.' }
 /** The values of a row that its digest covers. */
 export interface Entry {
   fixed: EntryValues
-  /** Empty if the table has no erasable columns. */
+  /** The values of the erasable columns; empty if the table has no such columns. */
   personal: EntryValues
-  /** Null if the table has no erasable columns, or after an erasure. */
+  /** The salt of the commitment to `personal`; null after an erasure, or if the table has no erasable columns. */
   salt: Uint8Array | null
   /** The commitment to erased values; null before an erasure. */
   commitment: Uint8Array | null
@@ -86,7 +86,7 @@ export interface Entry {
 const bytes = new Set(['payload_digest', 'salt', 'commitment'])
 
 /**
- * Returns the entries of a chain by ID and omits missing ones. Reads each row as one JSON value, because drivers are
+ * Returns the entries of a chain by ID. Omits missing entries. Reads each row as one JSON value, because drivers are
  * slow with 30 columns.
  */
 export async function readEntries(db: Knex, chain: ChainName, ids: string[]): Promise<Map<string, Entry>> {
@@ -125,7 +125,7 @@ const SCANS_AT_ONCE = 1_000
  * The data cannot be guessed from the digest, because the salt is deleted (decisions/0022).
  */
 export async function eraseScans(db: Knex, scans: () => Knex.QueryBuilder): Promise<void> {
-  // Lock the scans, so that none is chained while its data is erased.
+  // Lock the scans. Otherwise, a scan could be chained while its data is erased.
   await scans().orderBy('id').forUpdate().select('id')
   const erased = { external_pass_id: null, payload_digest: null, context: null, reversal_reason: null, ...ERASED }
   const assignments = Object.entries(erased).map(

@@ -12,9 +12,9 @@ export interface BacklogCounts {
   /** Jobs that are due or scheduled. */
   waiting: number
   running: number
-  /** Discarded after the last attempt. An operator has to retry or delete them. */
+  /** Jobs discarded after their last attempt. An operator has to retry or delete them. */
   failed: number
-  /** Quarantined because their worker stopped or hung each time. An operator has to retry or delete them. */
+  /** Jobs quarantined because their worker stopped or hung each time. An operator has to retry or delete them. */
   quarantined: number
   /** The earliest due time of a waiting job, or `null` if none is waiting. */
   oldestRunAt: Date | null
@@ -36,7 +36,7 @@ export interface FailedJob extends RecordOf<typeof FAILED> {
   error: string
 }
 
-/** A filter of failed jobs. All given conditions must match. */
+/** A filter for failed jobs. A job must meet all given conditions. */
 export interface FailedJobFilter {
   /** The workspace of the jobs. By default, jobs of all workspaces match, for operators. */
   workspaceId?: string | undefined
@@ -56,12 +56,12 @@ interface Row extends RowOf<typeof FAILED> {
 
 export const isQuarantined = `lapses >= ${MAX_JOB_LAPSES}`
 
-/** The maximum number of jobs per statement. */
+/** The maximum number of jobs that one statement postpones or makes due. */
 const MAX_MOVED = 5_000
 
 /** Bulk work on jobs: counts, retries and deletions of failed jobs, and postponements. */
 export class Backlog extends Repository {
-  /** Counts jobs by kind: waiting, running, discarded, and quarantined, with the due time of the first waiting job. */
+  /** Counts jobs by kind: waiting, running, discarded, and quarantined, with the earliest due time of a waiting job. */
   async counts(): Promise<BacklogCounts[]> {
     const waits = 'claim_token is null and failed_at is null'
     const rows = await this.db('jobs')
@@ -96,8 +96,8 @@ export class Backlog extends Repository {
   }
 
   /**
-   * Makes failed jobs due as if they had never been tried. Returns the number of jobs. Quarantined jobs run one at a
-   * time, and are quarantined again if they lapse.
+   * Makes failed jobs due as if they had never been tried. Returns the number of jobs. Jobs that were quarantined run
+   * one at a time, and are quarantined again at the next lapse.
    */
   async requeue(ids: string[], at: Date): Promise<number> {
     const lapses = this.db.raw(`case when ${isQuarantined} then ${MAX_JOB_LAPSES - 1} else lapses end`)
@@ -116,7 +116,7 @@ export class Backlog extends Repository {
     return this.move(workspaceId, jobs, { after: 0, to: at.getTime(), runAt: until.getTime() })
   }
 
-  /** Makes postponed jobs due: at most 5,000 per priority. */
+  /** Makes jobs due that `holdBack` postponed: at most 5,000 per priority, the earliest first. */
   bringForward(workspaceId: string, jobs: JobsOfIdentity, { at, until }: { at: Date; until: Date }): Promise<void> {
     return this.move(workspaceId, jobs, { after: at.getTime(), to: until.getTime(), runAt: at.getTime() })
   }

@@ -1,6 +1,6 @@
 import { Repository } from '../db/repository.ts'
 
-/** Leases for work that only one process of a fleet does at a time. Holders are IDs of processes. */
+/** Leases for work that only one process of a fleet does at a time. A holder is the ID of a process. */
 export class Leases extends Repository {
   /** Whether the holder can take the lease: it holds the lease already, or the lease has ended. */
   async isFree(name: string, holder: string, at: Date, seconds: number): Promise<boolean> {
@@ -9,7 +9,7 @@ export class Leases extends Repository {
     return row.held_until <= at.getTime() || row.held_until > tooLate(at, seconds)
   }
 
-  /** Takes a free lease, or renews the lease if the holder has it already. Returns false if another holder has it. */
+  /** Takes a free lease, or renews a lease that the holder has. Returns false if another holder has the lease. */
   async take(name: string, holder: string, at: Date, seconds: number): Promise<boolean> {
     await this.db('leases')
       .insert({ name, holder, held_until: at.getTime() + seconds * 1000 })
@@ -36,7 +36,7 @@ interface Row {
   held_until: number
 }
 
-/** Returns the latest valid end of a lease. A lease that ends later was taken before a clock was set back. */
+/** Returns the latest valid end of a lease. A lease with a later end is void: a clock has been set back since. */
 function tooLate(at: Date, seconds: number): number {
   return at.getTime() + 2 * seconds * 1000
 }

@@ -15,24 +15,24 @@ export const regularQueues = [
   'webhooks',
   // Email, over connections to the SMTP server.
   'mail',
-  // Jobs for the database.
+  // Work that uses only the database.
   'database',
 ] as const
 /** A queue of jobs that never lapsed. A job lapses if its lease ends while a worker holds it. */
 export type RegularQueue = (typeof regularQueues)[number]
 
 /**
- * The priorities in a queue. Each one has separate slots (server/jobs/queue-options.ts): jobs never wait for jobs of a
- * lower priority, and never stop because of many jobs of a higher one.
+ * The priorities in a queue. Each priority has separate slots (server/jobs/queue-options.ts). Jobs therefore never wait
+ * for jobs of a lower priority, and many jobs of a higher priority never stop them.
  */
 const priorities = ['urgent', 'interactive', 'bulk'] as const
 /** `urgent` for a notification of one pass, `interactive` for another change of one pass, `bulk` for many passes. */
 export type Priority = (typeof priorities)[number]
 
-/** All queues. Lapsed jobs are in `quarantine`: they might crash their worker, so a process runs only one at a time. */
+/** All queues. Lapsed jobs go to `quarantine`, where a process runs one at a time, because they might crash it. */
 const queues = [...regularQueues, 'quarantine'] as const
 export type Queue = (typeof queues)[number]
-/** Whether a name is a queue. Distinguishes queue names from workspace IDs where a key can be either. */
+/** Whether a name is a queue. Distinguishes queues from workspace IDs in keys that can be either. */
 export const isQueue = (name: string): name is Queue => (queues as readonly string[]).includes(name)
 /** Whether a queue is not the quarantine queue. */
 export const isRegularQueue = (queue: Queue): queue is RegularQueue => queue !== 'quarantine'
@@ -43,7 +43,7 @@ export type PlatformKind =
   | `message-${MessagedPlatform}`
   | `message-${MessagedPlatform}-broadcast`
 
-/** The queue of a kind of job, and its priorities: the first for a single job, the last for a bulk job. */
+/** The queue of a kind of job, and the priorities of its jobs: the first for a single job, the last for a bulk job. */
 interface KindQueue {
   queue: RegularQueue
   priorities: readonly [Priority, ...Priority[]]
@@ -53,8 +53,8 @@ const single = ['interactive'] as const
 const singleOrBulk = ['interactive', 'bulk'] as const
 
 /**
- * The kinds of jobs of each platform. Jobs of Apple have their own queue: they push to hundreds of devices together.
- * Other platforms need one rate-limited request per pass.
+ * The kinds of jobs of each platform. Jobs for Apple have their own queue, because they push to hundreds of devices
+ * together. Jobs for other platforms make one rate-limited request per pass.
  */
 const platformKinds = Object.fromEntries(
   platforms.flatMap((platform): [PlatformKind, KindQueue][] => {

@@ -21,7 +21,7 @@ const JOB = mapping({
   correlationId: optionalText,
 })
 
-/** A job that this worker holds until its lease ends. Every write must present the claim token. */
+/** A job that this worker holds until the lease of the job ends. Every write to the job requires its claim token. */
 export interface Job extends RecordOf<typeof JOB> {
   /** The number of runs, including this one. */
   attempts: number
@@ -57,9 +57,9 @@ export interface ClaimOptions {
 type Row = RowOf<typeof JOB>
 
 /**
- * The outbox: the transaction that causes deferred work writes it as a row. A claim sets `run_at` to the end of the
- * lease, and `release` makes lapsed jobs due again. All jobs of a claim belong to one workspace, so that workspaces
- * take turns.
+ * The outbox of deferred work. The transaction that causes the work writes a job as a row. A claim sets `run_at` to the
+ * end of the lease, and `release` makes lapsed jobs due again. All jobs of a claim belong to one workspace, so that
+ * workspaces take turns.
  */
 export class Jobs extends Repository {
   /** Queues jobs. Workers of this process wake up when the transaction commits. */
@@ -83,8 +83,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Queues jobs of one kind. Skips a job if a job of its kind and subject waits already, because one run covers all
-   * earlier requests. The caller must lock the subjects, so that two concurrent calls cannot both insert a job.
+   * Queues jobs of one kind. Skips a job if a job of its kind and subject waits already, because one run does the work
+   * of both. The caller must lock the subjects. Otherwise, two concurrent calls could both insert a job.
    */
   async insertOnce(jobs: NewJob[], at: Date): Promise<void> {
     if (jobs.length === 0) return
@@ -99,20 +99,18 @@ export class Jobs extends Repository {
     if (hastened.length > 0) await this.hasten(hastened)
   }
 
-  /**
-   * Queues jobs. Skips a job if a job of its kind and subject is due. A job that is scheduled for later does not count.
-   */
+  /** Queues jobs. Skips a job if a job of its kind and subject is due. A job that is scheduled for later is not due. */
   async insertUnlessDue(jobs: NewJob[], at: Date): Promise<void> {
     const lookup = { name: 'insert-jobs-unless-due', table: 'jobs', given: COLUMNS, items: this.toRows(jobs, at) }
     const lock = rowLock(this.db, 'for share')
-    // Write `lapses < 1` instead of `lapses = 0`, so that no plan uses the partial index for `nextTurn`. A plan that
-    // was cached while few jobs waited would read that whole index.
+    // Write `lapses < 1` instead of `lapses = 0`. Otherwise, a plan that was cached while few jobs waited could use the
+    // partial index for `nextTurn`, and read the whole index.
     const due = `select 1 from jobs where kind = given.kind and subject = given.subject and claim_token is null
       and failed_at is null and lapses < 1 and run_at <= given.created_at limit 1 ${lock}`
     await insertForEach(this.db, lookup, `(${due}) is null`)
   }
 
-  /** Raises waiting bulk jobs for the same subjects to the priority of single jobs. */
+  /** Raises waiting bulk jobs with the subjects of the given jobs to the priority of single jobs. */
   private async hasten(jobs: NewJob[]): Promise<void> {
     const kind = jobs[0]!.kind
     const subjects = jobs.map(({ subject }) => subject)
@@ -124,8 +122,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Queues a job for each of a broadcast's notifications whose pass ID is in the range. The notification's ID is also
-   * the job's ID and subject.
+   * Queues a job for each notification of a broadcast whose pass ID is in the range. The ID of the notification is also
+   * the ID and the subject of its job.
    */
   async insertFanOut(broadcastId: string, chunk: PassRange, correlationId: string | null, at: Date): Promise<void> {
     const place = placeOf({ kind: 'send-broadcast-notification' })
@@ -188,7 +186,7 @@ export class Jobs extends Repository {
 
   /**
    * Renews the leases of jobs from any number of claims. Skips rows that a transaction has locked, to avoid deadlocks.
-   * Returns the jobs that were not renewed because they are locked (see `renewLocked`) or this worker lost them.
+   * Returns the jobs that were not renewed, because they are locked (see `renewLocked`) or this worker lost them.
    */
   async renew(jobs: Job[], until: Date): Promise<Job[]> {
     const rows: { id: string }[] = await this.db('jobs')
@@ -200,16 +198,16 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Renews the leases of jobs of one claim, and waits if they are locked: a long job runs its transactions in close
-   * succession, so `renew` might never find its row unlocked.
+   * Renews the leases of jobs of one claim, and waits if they are locked. A long job runs its transactions in close
+   * succession, so `renew` might never find the job unlocked.
    */
   async renewLocked(jobs: Job[], until: Date): Promise<void> {
     await this.held(jobs).update({ run_at: until.getTime() })
   }
 
   /**
-   * Until the transaction ends, locks the jobs that this worker still holds. Returns them. The caller must not write
-   * results of the other jobs.
+   * Locks the jobs that this worker still holds until the transaction ends, and returns these jobs. The caller must not
+   * write results of the other jobs.
    */
   async lockHeld(jobs: Job[]): Promise<Job[]> {
     if (jobs.length === 0) return []
@@ -222,8 +220,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Locks a job that works in chunks. Returns false if this worker no longer holds it. A committed chunk is progress,
-   * so it resets the number of lapses. A long job therefore survives any number of crashes that it did not cause.
+   * Locks a job that works in chunks. Returns false if this worker no longer holds the job. A committed chunk is
+   * progress, so it resets the lapses. A long job thus survives any number of crashes that it did not cause.
    */
   async lockForChunk(job: Job): Promise<boolean> {
     const { id, claimToken } = job
@@ -232,8 +230,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Deletes completed jobs of one claim if this worker still held them. Returns the deleted jobs. The caller must write
-   * the effects of only these jobs.
+   * Deletes the completed jobs of one claim that this worker still held, and returns these jobs. The caller must write
+   * only the effects of these jobs.
    */
   async complete(jobs: Job[]): Promise<Job[]> {
     if (jobs.length === 0) return []
@@ -264,9 +262,7 @@ export class Jobs extends Repository {
     return this.emitRuns(jobs[0]?.kind, 'put_off', count)
   }
 
-  /**
-   * Discards jobs of one kind until an operator retries them. Returns false if this worker held none of them anymore.
-   */
+  /** Discards jobs of one kind until an operator retries them. Returns false if this worker no longer held any. */
   async fail(jobs: Job[], at: Date, error: string): Promise<boolean> {
     const count = await this.held(jobs).update({ claim_token: null, failed_at: at.getTime(), last_error: error })
     return this.emitRuns(jobs[0]?.kind, 'gave_up', count) > 0
@@ -274,7 +270,7 @@ export class Jobs extends Repository {
 
   /**
    * Deletes waiting jobs of a kind and subjects, for a caller that deletes the subjects or does the work itself. Skips
-   * jobs that another transaction has locked because it relies on them (see `insertUnlessDue`).
+   * jobs that another transaction has locked, because that transaction relies on these jobs (see `insertUnlessDue`).
    */
   async deleteWaiting(kind: JobKind, ...subjects: string[]): Promise<void> {
     const values = { kind, subjects: bindIds(this.db, subjects) }
@@ -290,8 +286,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Rescues jobs whose lease ended because their worker died, hangs, or lost its connection. Skips locked jobs. Rescued
-   * jobs are due again in the quarantine queue, except those that lapsed too often, which fail.
+   * Rescues jobs whose lease ended because their worker died, hangs, or lost its connection. Skips locked jobs. A
+   * rescued job is due again in the quarantine queue. If it lapsed too often, it fails instead (`isQuarantined`).
    */
   async release(at: Date): Promise<RescuedJob[]> {
     const isOver = `lapses + 1 >= ${MAX_JOB_LAPSES}`

@@ -9,7 +9,7 @@ export interface TurnOptions {
   priority?: Priority | undefined
   /** The workspace that had the last turn. The search starts after it and wraps around once. */
   after?: string | undefined
-  /** Workspaces to skip: enough of their jobs are running. */
+  /** The workspaces to skip, because the maximum number of their jobs is running. */
   except?: string[]
 }
 
@@ -20,10 +20,10 @@ export interface NextTurn {
   nextRunAt: Date | undefined
 }
 
-/** If at least this many jobs are due, the search steps from workspace to workspace instead of listing the jobs. */
+/** The number of due jobs at which the search no longer lists jobs, but steps from workspace to workspace. */
 const MAX_LISTED = 100
 
-// Write conditions on other rows as scalar subqueries: planners turn `exists` into joins, which read every due job.
+// Use scalar subqueries for conditions on other rows. Planners turn `exists` into joins, which read every due job.
 
 /**
  * Returns the condition that a job waits in a queue, due or not, with the bindings `queue` and `priority`. Other values
@@ -39,15 +39,12 @@ const isRunning = `select 1 from jobs running where running.subject = jobs.subje
 
 /**
  * The condition that a waiting job can run at the time `at`: it is due, and no job with the same kind and subject is
- * running, because a newer job must not overtake an older one. The index jobs_running rejects concurrent claims of two
- * servers.
+ * running, because a newer job must not overtake an older one. If two servers claim such jobs concurrently, the index
+ * jobs_running rejects one claim.
  */
 export const mayRun = `run_at <= :at and (${isRunning}) is null`
 
-/**
- * Returns the condition that the workspace of a row is neither suspended nor expired. The jobs of other workspaces
- * wait.
- */
+/** Returns the condition that the workspace of a row is active. Jobs of suspended and expired workspaces wait. */
 const isActive = (table: string) => `(select 1 from workspaces where id = ${table}.workspace_id
   and (suspended_at is not null or expires_at <= :at)) is null`
 
@@ -66,7 +63,7 @@ interface DueRow {
   may_run: boolean | 0 | 1
 }
 
-/** Lists up to MAX_LISTED due jobs, whether they can run or not, and the next scheduled one. */
+/** Lists up to MAX_LISTED due jobs, whether they can run or not, and the next scheduled job. */
 function listDue(db: Knex, queue: Queue, at: Date, { priority = 'interactive' }: TurnOptions): Promise<DueRow[]> {
   // The index of due jobs includes lapsed jobs, so `isAble` checks `lapses`.
   const waits = isRegularQueue(queue)
@@ -95,8 +92,8 @@ function nextOf(due: DueRow[], { after = '', except = [] }: TurnOptions): string
 /**
  * Finds the next workspace, by ID, with a job that can run. Steps from workspace to workspace along the index, so that
  * the cost depends on the number of waiting workspaces, not jobs. With 200,000 waiting jobs of one workspace, a search
- * takes 4 ms on SQLite and 22 ms on PostgreSQL. Without statistics, a planner chose the index on times and read all
- * 200,000 (decisions/0003).
+ * takes 4 ms on SQLite and 22 ms on PostgreSQL. With a plain query, a planner without statistics used the index on
+ * times, and read all 200,000 jobs (decisions/0003).
  */
 async function findTurn(
   db: Knex,

@@ -25,8 +25,8 @@ export class AddressTaken extends Error {}
 /** The addresses that have a pass of a template. */
 export class JoinIdentities extends Repository {
   /**
-   * Stores the address of a new pass. Returns false if the address already has a pass, including a pass of a concurrent
-   * transaction.
+   * Stores the address of a new pass. Returns false if the address already has a pass, even one that a concurrent
+   * transaction creates.
    */
   async insert(workspaceId: string, identity: Omit<StoredIdentity, 'mailedAt'>): Promise<boolean> {
     const row = { ...IDENTITY.write({ ...identity, mailedAt: null }), workspace_id: workspaceId }

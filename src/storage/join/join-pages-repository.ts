@@ -94,7 +94,7 @@ export class JoinPages extends Repository {
     return (await this.one(workspaceId, templateId).delete()) > 0
   }
 
-  /** Counts a new pass of the page. Returns false if the page is full or was deleted. Concurrent calls take turns. */
+  /** Counts a new pass of the page. Returns false if the page is full or deleted. Concurrent calls take turns. */
   async take(workspaceId: string, templateId: string): Promise<boolean> {
     const free = this.one(workspaceId, templateId).whereRaw('(pass_limit is null or joined < pass_limit)')
     return (await free.update({ joined: this.db.raw('joined + 1') })) > 0

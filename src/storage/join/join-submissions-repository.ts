@@ -5,7 +5,7 @@ import type { PassJoin } from '../passes/pass-row.ts'
 
 /** The pass that a visitor asked for. */
 export interface JoinRequest {
-  /** Whether the visitor of a full page only asked for the link of an existing pass. */
+  /** Whether the submission can only recover the link of an existing pass, because the page was full. */
   recovers: boolean
   label: string
   variables: Variables
@@ -27,7 +27,7 @@ const SUBMISSION = mapping({
 
 export interface StoredSubmission extends RecordOf<typeof SUBMISSION> {}
 
-/** The submissions that wait for their job. Only pages with the setting `identity` have submissions. */
+/** The submissions of join pages that wait for their job. Only pages with the setting `identity` have submissions. */
 export class JoinSubmissions extends Repository {
   /** Stores a submission. Returns false if a submission of the same form still waits. */
   async insert(workspaceId: string, submission: StoredSubmission): Promise<boolean> {
@@ -47,13 +47,13 @@ export class JoinSubmissions extends Repository {
     return row && SUBMISSION.read(row)
   }
 
-  /** Clears `holdsPlace` of a submission. Returns whether it was set, so that the caller releases a place only once. */
+  /** Clears `holdsPlace`. Returns whether it was set, so that the caller releases the place on the page only once. */
   async removePlace(workspaceId: string, id: string): Promise<boolean> {
     const held = this.db('join_submissions').where({ workspace_id: workspaceId, id, holds_place: true })
     return (await held.update({ holds_place: false })) > 0
   }
 
-  /** Deletes up to `limit` submissions from before a time, in all workspaces. Returns them, ordered by template. */
+  /** Deletes up to `limit` submissions from before a time, in all workspaces, and returns them, ordered by template. */
   async deleteOld(before: Date, limit: number): Promise<(StoredSubmission & { workspaceId: string })[]> {
     const rows: (RowOf<typeof SUBMISSION> & { workspace_id: string })[] = await this.db('join_submissions')
       .where('created_at', '<', before.getTime())

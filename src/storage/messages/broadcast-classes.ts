@@ -4,7 +4,7 @@ import { Repository } from '../db/repository.ts'
 /** A class of passes at a platform. A broadcast can send one message to a whole class. */
 export interface BroadcastClass {
   broadcastId: string
-  /** Null for the identity of the server. */
+  /** The identity of the class; null for the identity of the server. */
   identityId: string | null
   classSuffix: string
 }
@@ -16,13 +16,13 @@ export interface ClassOutcome {
 
 /**
  * Whether the message of a class can be sent now: `first` if no attempt was made, `again` if an earlier attempt might
- * have succeeded, and `busy` if another job sends the message or it is settled.
+ * have succeeded, and `busy` if another job is sending the message, or its outcome is known.
  */
 export type ClassTurn = 'first' | 'again' | 'busy'
 
-/** The messages of broadcasts to whole classes, with their senders and outcomes. */
+/** The messages of broadcasts to whole classes, with their reservations and outcomes. */
 export class BroadcastClasses extends Repository {
-  /** Returns the outcome of the message; `undefined` while it is pending. */
+  /** Returns the outcome of the message to a class; `undefined` while the message is pending. */
   async findOutcome(workspaceId: string, ofClass: BroadcastClass): Promise<ClassOutcome | undefined> {
     return this.row(workspaceId, ofClass).whereNot({ status: 'PENDING' }).first('status', 'error')
   }
@@ -33,15 +33,15 @@ export class BroadcastClasses extends Repository {
     return ofBroadcast.whereNotNull('error').distinct('error').orderBy('error').limit(limit).pluck('error')
   }
 
-  /** Whether any broadcast was sent to a class of this name. */
+  /** Whether any broadcast sent or tried to send a message to a class of this name. */
   async hasMessages(workspaceId: string, classSuffix: string): Promise<boolean> {
     const row = this.db('broadcast_classes').where({ workspace_id: workspaceId, class_suffix: classSuffix })
     return (await row.first('status')) !== undefined
   }
 
   /**
-   * Reserves the message for the caller until a time. If the process is killed, another process can send the message
-   * after that time.
+   * Reserves the message of a class for the caller until the time `until`. After that time, another process can send
+   * the message, for example if this process was killed.
    */
   async insertTurn(
     workspaceId: string,
@@ -59,12 +59,12 @@ export class BroadcastClasses extends Repository {
     return (await free.update(sending)) > 0 ? 'again' : 'busy'
   }
 
-  /** Releases the reservation after a failed attempt, so that another job can try. */
+  /** Releases the reservation of a message after a failed attempt, so that another job can send the message. */
   async nack(workspaceId: string, ofClass: BroadcastClass): Promise<void> {
     await this.row(workspaceId, ofClass).where({ status: 'PENDING' }).update({ sending_until: 0 })
   }
 
-  /** Records the outcome of the message, unless it has one. */
+  /** Records the outcome of the message to a class, unless an outcome is recorded already. */
   async settle(workspaceId: string, ofClass: BroadcastClass, outcome: ClassOutcome): Promise<void> {
     await this.row(workspaceId, ofClass).where({ status: 'PENDING' }).update(outcome)
   }

@@ -37,9 +37,7 @@ const BROADCAST = mapping({
   /** The filter as it was given; null if all issued passes are targets. */
   filter: nullable(json<PassFilter>()),
   sendAt: optionalTime,
-  /**
-   * The time at which the fan-out started; null before that. The passes that are issued at this time are the targets.
-   */
+  /** The time at which the fan-out started; null before that. Passes that are issued at this time are the targets. */
   startedAt: optionalTime,
   /** The ID of the last pass that the fan-out has processed. */
   position: optionalText,
@@ -68,7 +66,7 @@ export interface NewBroadcast extends NewMessage {
 
 /** The broadcasts of projects, their progress, and the creation of their notifications. */
 export class Broadcasts extends Repository {
-  /** Returns false if the idempotency key is in use, including by a concurrent request. */
+  /** Inserts a broadcast. Returns false if the idempotency key is in use, including by a concurrent request. */
   async insert(workspaceId: string, broadcast: NewBroadcast, at: Date): Promise<boolean> {
     const { projectId, platforms, googleVia = 'object', filter } = broadcast
     const columns = {
@@ -122,7 +120,7 @@ export class Broadcasts extends Repository {
     await this.rows(workspaceId).where({ id }).update({ google_via: 'object' })
   }
 
-  /** Whether passes outside the project share templates, and so possibly Google classes, with its passes. */
+  /** Whether passes of other projects share templates, and so possibly Google classes, with the project's passes. */
   async sharesClasses(workspaceId: string, projectId: string): Promise<boolean> {
     const counted = () =>
       countsOf(this.db, workspaceId, 'passes')
@@ -139,7 +137,7 @@ export class Broadcasts extends Repository {
   }
 
   /**
-   * Creates notifications for the passes of the chunk that were issued when the broadcast started and match its filter.
+   * Creates notifications for the passes of the chunk that match the filter and were issued when the broadcast started.
    * Saves the progress. Returns the number of notifications. The caller has locked the broadcast.
    */
   async fanOut(workspaceId: string, broadcast: StoredBroadcast, chunk: PassRange, at: Date): Promise<number> {
@@ -193,7 +191,7 @@ export class Broadcasts extends Repository {
     return counts
   }
 
-  /** Returns the audience of a broadcast that is sent at the time `at`, based on current data. */
+  /** Returns the audience of a broadcast that will be sent at the time `at`, based on current data. */
   async forecast(
     workspaceId: string,
     projectId: string,
@@ -211,7 +209,7 @@ export class Broadcasts extends Repository {
         .join('google_objects', 'google_objects.pass_id', 'passes.id')
         .whereNotNull('installed_at')
     const meant = () => whereIssuedAt(installed(), at)
-    // Count one message for each object of an unknown class, because each gets a separate message.
+    // Count one message for each object whose class is unknown, because each such object gets a separate message.
     const messages: { n: number | string }[] = await meant()
       .groupBy('passes.google_identity_id')
       .select({ n: this.db.raw('count(distinct coalesce(class_suffix, cast(passes.id as text)))') })
@@ -253,7 +251,7 @@ export interface Forecast {
   apple: number
   /** The number of targeted passes installed at Google, for each identity. */
   google: number[]
-  /** The number of targeted passes in no wallet of either platform. Counted only with a filter; otherwise 0. */
+  /** The number of targeted passes that are in no wallet. Counted only for a broadcast with a filter; otherwise 0. */
   neither: number
   /** The number of passes installed at Google that have reached Google's cap. */
   overCap: number
@@ -277,7 +275,7 @@ async function forecastBroadcast(
 ): Promise<Forecast> {
   const registered = db('apple_registrations').whereRaw('apple_registrations.pass_id = passes.id')
   const installed = db('google_objects').whereRaw('google_objects.pass_id = passes.id').whereNotNull('installed_at')
-  // Run these queries sequentially, so that other reads find free connections: each query is slow on a large project.
+  // Run these slow queries sequentially. Otherwise, they could leave no connections for other reads.
   const passCount = await countRows(passes)
   const apple = await countRows(passes.clone().whereExists(registered))
   const google: { n: number | string }[] = await passes
@@ -297,8 +295,8 @@ async function forecastBroadcast(
 }
 
 /**
- * Implements `exceedsCap` in SQL: counts the passes with three sends that would share a 24-hour window with a send at
- * `at`.
+ * Returns a query that counts passes as `exceedsCap` does: those with three sends that would share a 24-hour window
+ * with a send at `at`.
  */
 function crowded(db: Knex, passes: Knex.QueryBuilder, at: Date): Knex.QueryBuilder {
   const t = at.getTime()

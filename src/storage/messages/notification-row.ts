@@ -35,7 +35,7 @@ const NOTIFICATION = mapping({
 
 /** A notification as it is stored. `notificationStatus` derives its status at a time. */
 export interface StoredNotification extends RecordOf<typeof NOTIFICATION>, Record<Platform, PlatformState> {
-  /** Whether its broadcast sends one message for all passes of a class. */
+  /** Whether the notification is sent by one message of its broadcast for all passes of a class. */
   isOfClass: boolean
   body: WrittenText
   /** The time at which the notification counts toward Google's cap; `null` if it does not count. */
@@ -45,7 +45,7 @@ export interface StoredNotification extends RecordOf<typeof NOTIFICATION>, Recor
 /** The columns with the state of each platform. */
 export type StateColumns = Record<`${Platform}_status`, DeliveryState> & Record<`${Platform}_error`, string | null>
 
-/** The column with the time at which a notification counts toward the cap. */
+/** The column with the time at which a notification counts toward the cap of the capped platform. */
 export const CAPPED_AT = `${CAPPED_PLATFORM}_due_at` as const
 
 export function firstStates(targets: readonly Platform[]): Pick<StateColumns, `${Platform}_status`> {
@@ -83,7 +83,7 @@ export interface NewMessage {
   body: WrittenText
   options: MessageOptions
   platforms: Platform[]
-  /** Null for a message that is sent immediately. */
+  /** The scheduled time; null for a message that is sent immediately. */
   sendAt: Date | null
   idempotencyKey: string | null
 }

@@ -23,7 +23,7 @@ export interface NewNotification extends NewMessage {
   passId: string
 }
 
-/** The columns that delivery writes. Omitted ones keep their values. */
+/** The columns that delivery writes. Omitted columns keep their values. */
 export interface NotificationChange extends Partial<StateColumns> {
   started_at?: number
   [CAPPED_AT]?: null
@@ -31,14 +31,14 @@ export interface NotificationChange extends Partial<StateColumns> {
 }
 
 /**
- * The maximum number of notifications that `listPlaces` reads per pass. At the cap of 3 per day, they cover most of a
- * year.
+ * The maximum number of notifications that `listPlaces` reads per pass. At the cap of 3 notifications per day, this
+ * covers most of a year.
  */
 const MAX_PLACES = 1_000
 
 /** The notifications of passes, with their outcomes per platform. */
 export class Notifications extends Repository {
-  /** Returns false if the idempotency key is in use, including by a concurrent request. */
+  /** Inserts a notification. Returns false if the idempotency key is in use, including by a concurrent request. */
   async insert(workspaceId: string, notification: NewNotification, at: Date): Promise<boolean> {
     const { passId, platforms, sendAt } = notification
     const columns = {
@@ -97,8 +97,8 @@ export class Notifications extends Repository {
   }
 
   /**
-   * Returns the notifications that count toward the cap of their passes, from a day before `first` until a day after
-   * `last`. A notification of a broadcast might not count until its delivery begins.
+   * Returns the notifications that count toward the cap of their passes from a day before `first` until a day after
+   * `last`. A notification of a broadcast is certain to count (`isCertain`) only after its delivery has begun.
    */
   async listPlaces(workspaceId: string, passIds: string[], first: Date, last?: Date): Promise<Place[]> {
     const rows: {
@@ -163,7 +163,7 @@ export class Notifications extends Repository {
   }
 }
 
-/** A notification that counts toward its pass's cap: 3 in any 24 hours. */
+/** A notification that counts toward the cap of its pass, which is 3 in any 24 hours. */
 export interface Place {
   id: string
   passId: string

@@ -12,9 +12,9 @@ import { Chains } from '../evidence/chains.ts'
 export interface NewAuditEntry {
   action: AuditAction
   actor: Actor
-  /** The ID of the affected row; null if there are several. */
+  /** The ID of the affected row; null if several rows are affected. */
   targetId: string | null
-  /** The pass that the action is about, if the target is another row. The history of the pass contains the entry. */
+  /** The pass that the action is about, if the target is another row. The history of this pass contains the entry. */
   passId?: string | undefined
   /** The number of affected rows; 1 by default. */
   targetCount?: number
@@ -27,7 +27,7 @@ const ENTRY = mapping({
   /** The ID of a token or person; null for an operator. */
   tokenId: optionalText,
   actor: text,
-  /** Null for a token or operator. */
+  /** The subject of a person at the identity provider; null for a token or operator. */
   actorSubject: optionalText,
   action: plain<AuditAction>(),
   targetId: optionalText,
@@ -43,16 +43,16 @@ export interface StoredAuditEntry extends Omit<RecordOf<typeof ENTRY>, 'createdA
 
 type Row = RowOf<typeof ENTRY>
 
-/** Values of one filter are alternatives. All filters must match. */
+/** Filters of the audit log. All filters must match. The values of one filter are alternatives. */
 export interface AuditFilters {
   workspaceId?: string | undefined
-  /** Null selects operators. */
+  /** IDs of tokens or people; null selects entries by operators. */
   tokenIds?: (string | null)[] | undefined
   actions?: AuditAction[] | undefined
   targetId?: string | undefined
   /** Selects the entries about a pass and about its notifications, balances, scans, and broadcasts. */
   passId?: string | undefined
-  /** Inclusive, like `until`. */
+  /** The earliest time of an entry. Like `until`, it is inclusive. */
   since?: Date | undefined
   until?: Date | undefined
 }
@@ -101,8 +101,8 @@ export class AuditLog extends Repository {
     const query = this.db('audit_entries')
     const where = (column: string, values: readonly (string | null)[]) => {
       if (values.length === 1) query.where(`audit_entries.${column}`, values[0]!)
-      // No index has the entries of several values in the order of the list, so the log is read from its end and
-      // filtered.
+      // For several values, no index has the entries in the order of the list. Read the log from its end instead, and
+      // filter.
       else whereAny(this.db, query, `audit_entries.${column}`, values)
     }
     if (workspaceId !== undefined) where('workspace_id', [workspaceId])
@@ -117,7 +117,7 @@ export class AuditLog extends Repository {
 
   /**
    * Finds the entry of the request that created several passes at the time `at`. Returns `undefined` if several
-   * requests did so in the same millisecond, because a wrong actor would be worse than none.
+   * requests created passes in the same millisecond, because a wrong actor would be worse than no actor.
    */
   async findBatch(workspaceId: string, at: Date): Promise<StoredAuditEntry | undefined> {
     const created: AuditAction[] = ['pass.create', 'pass.import']
@@ -131,7 +131,7 @@ export class AuditLog extends Repository {
     return rows.length === 1 ? toEntry(rows[0]!) : undefined
   }
 
-  /** Selects the IDs of the entries about a pass. A pass has few entries, so each page reads and sorts all of them. */
+  /** Selects the IDs of the entries about a pass. Each page reads and sorts all of them, because a pass has few. */
   private idsOfPass(passId: string): Knex.QueryBuilder {
     const ids = () => this.db('audit_entries').select('id')
     const broadcasts = this.db('notifications').where({ pass_id: passId }).whereNotNull('broadcast_id')

@@ -9,7 +9,7 @@ export const KEY = ['workspace_id', 'counter', '"key"', 'hour', 'project_id', 't
 
 export const HOUR_MS = 3_600_000
 
-/** The maximum length of a gate's name in a counter. Longer names are cut, because the key must fit into an index. */
+/** The maximum length of a gate's name in a counter's key. Longer names are cut, so that the key fits into an index. */
 export const GATE_CHARACTERS = 100
 
 type Part = 'key' | 'hour' | 'project_id' | 'template_id' | 'kind' | 'last_at'
@@ -25,7 +25,7 @@ export type CounterName =
   | 'redeemed-by-context'
   | 'notifications'
 
-/** The number of rows of a table, counted per key. Triggers of the database maintain the counts (decisions/0005). */
+/** A counter of the rows of a table, per key. Triggers of the database maintain the counts (decisions/0005). */
 export interface Counter {
   name: CounterName
   table: string
@@ -33,9 +33,9 @@ export interface Counter {
   watched: string[]
   /** The parts of the key, and the time whose maximum is stored, as SQL on a row. */
   parts: (row: string) => Partial<Record<Part, string>>
-  /** The condition that a row counts; all rows count by default. */
+  /** Returns the condition under which a row counts. By default, all rows count. */
   isCounted?: (row: string) => string
-  /** Whether checks ignore the counts of deleted projects, which are not maintained. */
+  /** Whether checks ignore the counts of deleted projects, because no trigger maintains these counts. */
   isOfProjects?: true
   /**
    * Set if passes are counted instead of rows: a row counts only if no other row of its pass has the same values in
@@ -47,7 +47,7 @@ export interface Counter {
 /** Returns the SQL for a nullable ID as text; empty for null. */
 const orNone = (id: string) => `coalesce(cast(${id} as text), '')`
 
-/** Returns the SQL for the hour of a time, counted from 1970. It is also correct for earlier times. */
+/** Returns the SQL for the hour of a time, counted from 1970. The SQL is also correct for times before 1970. */
 export const hourOf = (at: string) => `(${at} - ((${at} % ${HOUR_MS}) + ${HOUR_MS}) % ${HOUR_MS}) / ${HOUR_MS}`
 
 /** Returns the SQL for the gate of a row of the ledger; empty if the scan has none. */
@@ -129,11 +129,11 @@ export const counters: Counter[] = [
   },
 ]
 
-/** Counts exits from zones and their reversals separately, because an exit is not an admission. */
+/** Counts exits from zones, and reversals of exits, separately, because an exit is not an admission. */
 const decisionAtGate = (row: string) =>
   `case when ${row}.direction = 'out' and ${row}.result <> 'denied' then ${row}.result || '/exit' else ${decision(row)} end`
 
-/** Returns the counter of scans by gate. An erasure removes the gate of a scan, so the context is watched. */
+/** Returns the counter of scans by gate. It watches the context, because an erasure removes a scan's gate. */
 export function gateCounter(db: Knex): Counter {
   return {
     name: 'scans-by-gate',
@@ -180,7 +180,7 @@ export const COUNTED_AS_NONE = ''
 export interface CountDifference {
   workspaceId: string
   counter: string
-  /** The key as text: scan context or broadcast, hour, project, template, and status or result. */
+  /** The key of the count as text: scan context or broadcast, hour, project, template, and status or result. */
   part: string
   counted: number
   expected: number
@@ -206,7 +206,7 @@ const RECOUNT_LOCK = 7_277_439
 /** The counters that triggers maintain, with a check and a repair. */
 export class Counts extends Repository {
   /**
-   * Compares every counter with the rows that it counts. Reads both in one statement, so that writers are not blocked.
+   * Compares every counter with the rows that it counts. One statement reads both, so that writers need not be blocked.
    */
   async listDifferences(): Promise<CountDifference[]> {
     return (await this.compare()).map((row) => ({

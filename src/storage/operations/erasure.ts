@@ -54,15 +54,15 @@ export class Erasure extends Repository {
   }
 
   /**
-   * Locks the notifications of the pass until the transaction ends. Call it before you lock the pass, because senders
-   * lock in this order.
+   * Locks the notifications of the pass until the transaction ends. Call it before you lock the pass. Senders lock in
+   * this order, so the reverse order could deadlock.
    */
   async lockNotifications(workspaceId: string, passId: string): Promise<void> {
     await this.ofPass('notifications', workspaceId, passId).orderBy('id').forUpdate().select('id')
   }
 
   /**
-   * Erases the data of a pass. The caller has locked its notifications and the pass, and voids the pass.
+   * Erases the data of a pass. The caller must have locked the pass and its notifications, and must void the pass.
    * @param scanCodeDigest the digest of the random scan code, which is kept so that the code is still recognized as
    * void. Other codes are deleted, because they can derive from personal data
    */
@@ -72,8 +72,8 @@ export class Erasure extends Repository {
     const identifiers = rowsOfPasses(this.db, 'pass_identifiers', workspaceId, [passId])
     await identifiers.whereNot({ digest: scanCodeDigest }).delete()
     for (const events of this.events(workspaceId, passId)) {
-      // Delete these rows first. The statement waits for concurrent fan-outs of the events, so that their deliveries
-      // are visible below.
+      // Delete these rows first, to wait for concurrent fan-outs of the events. Otherwise, their deliveries would not
+      // be visible below, and would remain.
       await this.db('pending_events').whereIn('id', events.clone().select('id')).delete()
       await this.endDeliveries(events, at)
       await events
@@ -113,8 +113,8 @@ export class Erasure extends Repository {
     const key = KEY.join(', ')
     const ofGates = `workspace_id = :workspaceId and counter = 'scans-by-gate' and "key" <> ''`
     const empty = `select ${key} from counts where ${ofGates} group by ${key} having sum(n) = 0`
-    // On PostgreSQL, other transactions can add to the slots of a count. Lock the slots, so that they cannot change in
-    // the meantime.
+    // On PostgreSQL, lock the slots of a count. Otherwise, another transaction could add to a slot before it is
+    // deleted.
     const held = `select ${key}, n from counts where ${ofGates} and (${key}) in (${empty}) ${rowLock(this.db, 'for update')}`
     const sql = `with held as (${held}) delete from counts
       where ${ofGates} and (${key}) in (select ${key} from held group by ${key} having sum(n) = 0)`
@@ -135,7 +135,7 @@ export class Erasure extends Repository {
       link_generation: this.db.raw('link_generation + 1'),
       group_id: null,
       group_key: null,
-      // Clear the code now. Keep the other imported identifiers until phones had time to download the erased pass.
+      // Clear the scan code now. Other imported identifiers remain until phones had time to download the erased pass.
       scan_payload: null,
       import_digest: null,
       // Clear the source, which can contain personal data: it comes from the address of the page.
@@ -146,7 +146,7 @@ export class Erasure extends Repository {
     await this.one(workspaceId, passId).update(withWalletVersionBump(this.db, change, at))
   }
 
-  /** Cancels pending deliveries. Raises `erasures`, so that a sender discards the deliveries that it has read. */
+  /** Cancels pending deliveries. Raises `erasures`, so that a sender discards deliveries that it has already read. */
   private async endDeliveries(events: Knex.QueryBuilder, at: Date): Promise<void> {
     const webhookIds: string[] = await this.pendingOf(events).distinct('webhook_id').pluck('webhook_id')
     if (webhookIds.length === 0) return
@@ -172,7 +172,7 @@ export class Erasure extends Repository {
     return this.db(table).where({ workspace_id: workspaceId, pass_id: passId })
   }
 
-  /** Returns a query for the events of the pass, and one for the events of its scans. Each of them can use an index. */
+  /** Returns two queries, for the events of the pass and for the events of its scans. Each query can use an index. */
   private events(workspaceId: string, passId: string): Knex.QueryBuilder[] {
     const ofWorkspace = () => this.db('events').where({ workspace_id: workspaceId })
     const scans = this.ofPass('scans', workspaceId, passId).select('id')
@@ -199,9 +199,9 @@ export interface Deleted {
 
 /**
  * Deletes rows by age, oldest first, a few per transaction. IDs ascend with the time, so old rows are a range of the
- * primary key. Each statement continues after the last row of the previous one. Starting over would visit all retained
- * rows again and, on PostgreSQL, all rows deleted since the last vacuum. Rows that another server has locked are
- * skipped.
+ * primary key. Each statement continues after the last row of the previous one. Otherwise, each statement would visit
+ * all retained rows again and, on PostgreSQL, all rows that were deleted since the last vacuum. Rows that another
+ * server has locked are skipped.
  */
 export class Retention extends Repository {
   /**
@@ -247,9 +247,7 @@ export class Retention extends Repository {
     return { rows: await this.db('apple_registrations').whereIn(['device_id', 'pass_id'], pairs).delete(), dropped }
   }
 
-  /**
-   * Clears the imported serial numbers of passes that were erased before a time: they can derive from personal data.
-   */
+  /** Clears imported serial numbers, which can contain personal data, of passes that were erased before a time. */
   async forgetSerialNumbers(before: Date, limit: number): Promise<Deleted> {
     const some = this.db('passes').where('erased_at', '<', before.getTime()).whereNotNull('imported_serial_number')
     const rows = await this.db('passes')
@@ -289,7 +287,7 @@ export class Retention extends Repository {
     return deletedOf(await this.delete('device_logs', this.older('device_logs', before), limit))
   }
 
-  /** Deletes snapshots that began before a time. A door that has such a snapshot downloads a complete one. */
+  /** Deletes snapshots from before a time. A door with such a snapshot can no longer download only the changes. */
   async deleteSnapshots(before: Date, limit: number): Promise<Deleted> {
     return deletedOf(await this.delete('scanner_snapshots', this.older('scanner_snapshots', before), limit))
   }
@@ -309,21 +307,21 @@ function deletedOf(ids: string[]): Deleted {
   return { rows: ids.length, last: ids.toSorted().at(-1) }
 }
 
-/** Makes this connection overwrite deleted data in the file with zeros, which SQLite does not do by default. */
+/** Makes the writer overwrite deleted data in a SQLite file with zeros. Otherwise, the data can remain in the file. */
 export async function overwriteDeleted({ dialect, writer }: Database): Promise<void> {
   if (dialect === 'sqlite') await writer.raw('PRAGMA secure_delete = ON')
 }
 
-/** The number of pages of the search index that one transaction merges, so that other writers can run in between. */
+/** The number of pages of the search index per transaction of a merge. Other writers run between these transactions. */
 const MERGED_PAGES = 500
 
 /**
- * Merges all segments of SQLite's search index, a few pages per transaction. Until the merge, the index contains
- * previous labels. Secure deletion on every change would prevent that, but a change would take five times as long.
+ * Merges all segments of SQLite's search index, a few pages per transaction. Until the merge, the index still contains
+ * previous labels. Secure deletion on every change would remove these, but each change would take five times as long.
  */
 export async function mergeSearchIndex({ dialect, writer }: Database): Promise<void> {
   if (dialect !== 'sqlite') return
-  // Start a merge of all segments with a negative number, and continue it with positive ones.
+  // Start the merge of all segments with a negative number, and continue the merge with positive numbers.
   for (let pages = -MERGED_PAGES; ; pages = MERGED_PAGES) {
     const before = await totalChanges(writer)
     await writer.raw(`insert into pass_search (pass_search, rank) values ('merge', ?)`, [pages])
@@ -338,8 +336,8 @@ async function totalChanges(writer: Database['writer']): Promise<number> {
 }
 
 /**
- * Writes all changes to the database file and empties the write-ahead log, which contains earlier versions of pages.
- * Returns false if other connections were reading. In that case, SQLite does this during a later checkpoint.
+ * Writes all changes to the SQLite file, and empties the write-ahead log, which contains earlier versions of pages.
+ * Returns false if the log was not emptied because other connections were reading. A later checkpoint then empties it.
  */
 export async function flushDeleted({ dialect, writer }: Database): Promise<boolean> {
   if (dialect !== 'sqlite') return true

@@ -15,7 +15,7 @@ export interface Figure {
   n: number
 }
 
-/** A row of `figures`, or one of `packed_figures` with its block number as `hour`. */
+/** A row of `figures`, or a row of `packed_figures`, whose `hour` is the number of its block. */
 interface StoredFigure extends Figure {
   packed: Uint8Array | null
 }
@@ -24,13 +24,13 @@ export interface NewFigure extends Figure {
   projectId: string
 }
 
-/** A figure of scans that differs from the ledger. */
+/** A figure of scans that differs from the number of scans in the ledger. */
 export interface FigureDifference extends Omit<Figure, 'n'> {
   counted: number
   expected: number
 }
 
-/** The number of hours in a block: four weeks. */
+/** The number of hours in a block of packed figures: four weeks. */
 const BLOCK_HOURS = 28 * 24
 
 /** The maximum number of rows of a project that one transaction packs. */
@@ -39,7 +39,7 @@ const MOST_ROWS = 1_000
 /** The hourly figures of projects. Triggers count most of them (decisions/0005). */
 export class Figures extends Repository {
   /**
-   * Returns the sums of each figure of a project between two hours, per bucket of hours.
+   * Returns the sums of each figure of a project in a range of hours, with one sum per bucket of hours.
    * @param buckets the first hour of each bucket, ascending. The first bucket begins at or before `from`
    */
   async sums(
@@ -60,7 +60,7 @@ export class Figures extends Repository {
       const ofFigure = sums.get(figure) ?? new Array<number>(buckets.length).fill(0)
       sums.set(figure, ofFigure)
       return (hour: number, n: number) => {
-        // Skip the hours of a block that are outside the range.
+        // Skip the hours of a packed block that are outside the requested range.
         if (hour >= from && hour < until) ofFigure[bucketOf(hour)]! += n
       }
     }
@@ -89,8 +89,8 @@ export class Figures extends Repository {
   }
 
   /**
-   * Packs figures of one project from hours before `before`. Returns false if there are none. Figures that are added
-   * concurrently are left for a later call.
+   * Packs figures of one project from hours before `before`. Returns false if there are no such figures. A later call
+   * packs figures that are added concurrently.
    */
   async pack(before: number): Promise<boolean> {
     const oldest = await this.db('figures').where('hour', '<', before).orderBy('hour').first()
@@ -98,7 +98,7 @@ export class Figures extends Repository {
     const { workspace_id, project_id } = oldest
     const block = blockOf(oldest.hour)
     const key = { workspace_id, project_id, block }
-    // Create the row first, so that concurrent runs take turns.
+    // Create the row first, so that it can be locked. Otherwise, a concurrent call could overwrite the block.
     await this.db('packed_figures')
       .insert({ ...key, packed: pack([], block) })
       .onConflict(Object.keys(key))
@@ -129,14 +129,14 @@ export class Figures extends Repository {
 
   /**
    * Corrects the scan figures of a project from its ledger and returns the differences. Other figures cannot be
-   * recounted, because their sources are not kept as long.
+   * recounted, because the rows that they count are not kept as long.
    */
   async recountScans(workspaceId: string, projectId: string): Promise<FigureDifference[]> {
     // Take turns, because two concurrent runs would add the difference twice.
     await takeTurns(this.db, RECOUNT_LOCK)
     const { parts, isCounted } = scanSource()
     const [, , hour, figure] = parts('one')
-    // Read the scans and their figures in one statement, so that concurrent scans do not cause a difference.
+    // Read the scans and their figures in one statement. Otherwise, a concurrent scan would cause a difference.
     const sql = `select hour, figure, n, ${this.noBytes} as packed, 0 as expected from figures
         where workspace_id = :workspaceId and project_id = :projectId and figure like 'scans/%'
       union all select block, '', 0, packed, 0 from packed_figures
@@ -177,7 +177,7 @@ export class Figures extends Repository {
   }
 }
 
-/** Returns a function that finds the bucket of an hour. It is fast if hours ascend from call to call. */
+/** Returns a function that finds the bucket of an hour. The function is fast if hours ascend from call to call. */
 function finder(buckets: readonly number[]): (hour: number) => number {
   let bucket = 0
   return (hour) => {
@@ -206,7 +206,7 @@ function blockOf(hour: number): number {
   return Math.floor(hour / BLOCK_HOURS)
 }
 
-/** The format version of a block: its first byte. */
+/** The version of the format of a block, which is the first byte of the block. */
 const FORM = 1
 
 /**
@@ -224,7 +224,7 @@ export function pack(figures: Figure[], block: number): Buffer {
   for (const [figure, hours] of [...byName].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const name = Buffer.from(figure)
     bytes.push(name.length, ...name)
-    // A slot holds part of a figure's sum, and can be negative by itself. Encode negative numbers as odd numbers.
+    // Encode negative numbers as odd numbers. A number can be negative if only some slots of its sum are packed.
     for (const n of hours)
       for (let rest = n < 0 ? -2 * n - 1 : 2 * n; ; rest = Math.floor(rest / 128)) {
         bytes.push(rest < 128 ? rest : 128 + (rest % 128))
@@ -242,8 +242,8 @@ export function unpack(packed: Uint8Array, block: number): Figure[] {
 }
 
 /**
- * Calls `counterOf` for each figure of a block, and the function that it returns for each hour with a value. Builds no
- * list: a year has 100,000 numbers.
+ * Calls `counterOf` for each figure of a block, and calls the returned function for each hour with a value. Builds no
+ * list, because a year has 100,000 numbers.
  */
 function readBlock(
   packed: Uint8Array,
@@ -266,14 +266,14 @@ function readBlock(
   }
 }
 
-/** The rows of a table that count as a figure when they are inserted, or when one of their columns changes. */
+/** A source of figures: a table whose rows count when they are inserted, or when one of their columns changes. */
 export interface FigureSource {
   name: string
   table: string
   /** The SQL for the workspace, project, hour, and figure of a row. */
   parts: (row: string) => [workspace: string, project: string, hour: string, figure: string]
   isCounted: (row: string) => string
-  /** Set if updates count instead of inserts: the watched columns, the key of a row, and when a change counts. */
+  /** Set if updates count instead of inserts: the watched columns, the row's key, and whether a change counts. */
   onUpdate?: { column: string; key: string[]; isChange: (before: string, after: string) => string }
 }
 
@@ -337,7 +337,7 @@ function scanSource(): FigureSource {
   }
 }
 
-/** Returns the SQL for the reasonCode of a scan. If a device decided the scan, uses the reason of the device. */
+/** Returns the SQL for the `reasonCode` of a scan: the reason of the device, if a device decided the scan. */
 const reasonCodeOf = (
   row: string,
 ) => `coalesce(${row}.reason_code, case ${row}.reason when 'already_used' then 'already_scanned'

@@ -7,13 +7,13 @@ import { type PassRow, type StoredPass, selectPass, toPass } from '../passes/pas
 export interface HandOverFilter {
   projectId?: string | undefined
   templateId?: string | undefined
-  /** The identity of the passes; null for the identities of the server on both platforms. */
+  /** The ID of the identity of the passes; null for the identities of the server on both platforms. */
   identityId?: string | null | undefined
   /** An upper bound for pass IDs. Excludes passes that are created later, so that the export ends. */
   until: string
 }
 
-/** A pass with the identifiers and tokens under which phones know it. */
+/** A pass to export, with its identifiers and tokens on phones. */
 export interface HandOverPass {
   pass: StoredPass
   templateKey: string | null
@@ -69,8 +69,8 @@ export class HandOver extends Repository {
   }
 
   /**
-   * Returns up to two IDs of projects or templates whose ID, key, or name is `text`, so that a caller can detect
-   * ambiguity.
+   * Returns the IDs of up to two projects or templates whose ID, key, or name is `text`. From a second ID, a caller
+   * detects that `text` is ambiguous.
    */
   async listNamed(workspaceId: string, table: 'projects' | 'templates', text: string): Promise<string[]> {
     const id = Uuid.safeParse(text)
@@ -90,7 +90,7 @@ export class HandOver extends Repository {
     return after === undefined ? query : query.where('passes.id', '>', after)
   }
 
-  /** Omits erased passes, which have no data to export. */
+  /** Selects the passes to export. Omits erased passes, which have no data to export. */
   private passes(workspaceId: string, { projectId, templateId, identityId, until }: HandOverFilter): Knex.QueryBuilder {
     const query = this.db('passes')
       .where('passes.workspace_id', workspaceId)

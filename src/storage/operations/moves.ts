@@ -9,7 +9,7 @@ import { walletTables } from '../passes/wallet-tables.ts'
 /** A move of the phones of a workspace to another address (decisions/0020). */
 export interface StoredMove {
   id: string
-  /** The webServiceURL in packages. */
+  /** The new address, which is the webServiceURL in packages. */
   url: string
   passesASecond: number
   startedAt: Date
@@ -17,7 +17,7 @@ export interface StoredMove {
   toldAt: Date | null
 }
 
-/** The progress of the phones. Each phone is counted once. */
+/** The progress of a move: the number of passes, and of phones in each state. Each phone is counted once. */
 export interface MoveProgress {
   /** The number of passes that `take` has returned. */
   passes: number
@@ -44,7 +44,7 @@ interface Row {
 
 /**
  * The maximum number of held passes that `take` reads. It is higher than MOST, because an earlier round might have
- * returned most of them.
+ * returned most of these passes.
  */
 const CHUNK = 5_000
 
@@ -52,8 +52,8 @@ const CHUNK = 5_000
 const MOST = 1_000
 
 /**
- * The time between rounds, in milliseconds. A later round finds phones that registered with an old package in the
- * meantime.
+ * The time between rounds, in milliseconds. A later round finds phones that have registered with an old package since
+ * the previous round.
  */
 const ROUND_MS = 60_000
 
@@ -113,8 +113,8 @@ export class Moves extends Repository {
   }
 
   /**
-   * Raises the wallet versions of the next passes to push, at the pace of the move, and returns these passes. Returns
-   * none while another process does this.
+   * Raises the wallet versions of the next passes to push, at the pace of the move, and returns the IDs of these
+   * passes. Returns no IDs while another process does this.
    */
   async take(workspaceId: string, at: Date): Promise<string[]> {
     const now = at.getTime()
@@ -144,8 +144,8 @@ export class Moves extends Repository {
   }
 
   /**
-   * Raises the wallet version of passes. Objects of messaged platforms do not contain the address, so those that are up
-   * to date remain up to date.
+   * Raises the wallet version of passes. Objects of messaged platforms that are up to date count as up to date with the
+   * new version, because they do not contain the address.
    */
   private async bump(workspaceId: string, moveId: string, passIds: string[], at: Date): Promise<void> {
     if (passIds.length === 0) return
@@ -178,15 +178,15 @@ export class Moves extends Repository {
   }
 
   /**
-   * Returns up to `limit` passes, the newest held pass of each identity and template. With them, the caller checks
-   * whether another server has imported the passes of the workspace.
+   * Returns the IDs of up to `limit` passes: for each identity and template, the newest held pass. With these samples,
+   * the caller checks whether another server has imported the passes of the workspace.
    */
   async listSamples(workspaceId: string, limit: number): Promise<string[]> {
     const held = this.db({ held: 'held_passes' })
       .join('passes', 'passes.id', 'held.pass_id')
       .where('held.workspace_id', workspaceId)
       .where('held.apple', '>', 0)
-      // Exclude erased passes. They are not exported, so the other server does not have them.
+      // Exclude erased passes, which are not exported. Otherwise, the other server would seem to lack passes.
       .whereNull('passes.erased_at')
       .groupBy('passes.apple_identity_id', 'passes.template_id')
     const newest: { id: string }[] = await held
@@ -197,8 +197,8 @@ export class Moves extends Repository {
   }
 
   /**
-   * Returns the progress of a move. Every package that was downloaded since its start contains the new address, even
-   * without a push. Phones that removed the pass or left this server are not counted.
+   * Returns the progress of a move. Every package that was downloaded since the start of the move contains the new
+   * address, even without a push. Phones that removed the pass or left this server are not counted.
    */
   async findProgress(
     workspaceId: string,

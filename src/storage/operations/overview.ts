@@ -13,7 +13,7 @@ import type { RejectedKind } from './rejections.ts'
 
 /** The state of one priority of an outbox queue. */
 export interface QueueOverview extends QueuePlace {
-  /** Jobs that can run now. */
+  /** The number of jobs that can run now. */
   due: number
   later: number
   running: number
@@ -32,12 +32,12 @@ export interface FailingWebhook {
 export interface Overview {
   /** The time of the overview. Jobs and deliveries with a later time count as `later`, others as `due`. */
   at: Date
-  /** All queues with their priorities, including empty ones. */
+  /** The state of all queues and priorities, including empty queues. */
   queues: QueueOverview[]
   discarded: { kind: JobKind; count: number }[]
   quarantined: { kind: JobKind; count: number }[]
   webhooks: { sound: number; failing: number; disabled: number }
-  /** Deliveries that are waiting for an attempt. */
+  /** The number of deliveries that are waiting for an attempt. */
   deliveries: { due: number; later: number }
   usage: UsageOverview[]
   /** The number of doors that made a request within ONLINE_MS, and the number of scans that doors have not uploaded. */
@@ -57,7 +57,7 @@ export interface MoveUnderWay {
   startedAt: Date
 }
 
-/** The maximum number of rejections to count. Counting a million rows would delay a scrape. */
+/** The maximum number of rejections to count. Counting a million rows would delay a scrape of the metrics. */
 const MAX_COUNTED = 10_000
 
 /**
@@ -66,7 +66,7 @@ const MAX_COUNTED = 10_000
  */
 const ONLINE_MS = 300_000
 
-/** A template version that Google rejects, entirely or in one of its classes, with Google's message. */
+/** A template version that Google rejects, or that has a class that Google rejects, with Google's message. */
 export interface RejectedVersion {
   workspaceName: string
   name: string
@@ -77,7 +77,7 @@ export interface RejectedVersion {
   kind: 'version' | 'class'
 }
 
-/** The data for monitoring, counted with indexes, because it is read every few seconds. */
+/** The data for monitoring. Most of it is counted with indexes, because monitoring reads it every few seconds. */
 export class Overviews extends Repository {
   /** Returns the data that metrics and `doctor` show about the whole database. */
   async read(at: Date): Promise<Overview> {
@@ -165,8 +165,8 @@ export class Overviews extends Repository {
   private async waiting(at: Date): Promise<Omit<QueueOverview, 'running'>[]> {
     const rows: (QueuePlace & { jobs: number; due: number; oldest: number })[] = await this.db('jobs')
       .where({ claim_token: null, failed_at: null })
-      // Repeat the condition of the partial index, so that the planner uses the index. The condition is true for every
-      // job.
+      // Repeat the condition of the partial index, which is true for every job. Otherwise, the planner would not use
+      // the index.
       .whereRaw('created_at > 0')
       .groupBy('queue', 'priority')
       .select(
@@ -231,7 +231,7 @@ export class Overviews extends Repository {
 
 export async function assertReadable({ reader }: Database): Promise<void> {
   await reader.raw('select 1')
-  // Also read a table, because SQLite opens the file only when a statement reads from it.
+  // Also read a table. Otherwise, SQLite would not open the file: `select 1` does not read from the file.
   await reader.schema.hasTable('migrations')
 }
 
@@ -240,8 +240,8 @@ const POOLER_ROUNDS = 5
 
 /**
  * Returns the mode of the pooler in front of PostgreSQL; `undefined` without one. In session mode, each connection has
- * its own server process. In transaction mode, the process changes, or two connections have the same process. In
- * statement mode, transactions are not allowed.
+ * its own server process. In transaction mode, the process of a connection changes, or two connections have the same
+ * process. In statement mode, transactions are not allowed.
  */
 export async function findPoolMode({
   dialect,
@@ -253,8 +253,8 @@ export async function findPoolMode({
   const processOf = async (db: Knex): Promise<number> => (await db.raw('select pg_backend_pid() as pid')).rows[0].pid
   const own = new Set<number>()
   for (let round = 0; round < POOLER_ROUNDS; round += 1) {
-    // Ask one connection twice in a row. If two connections took turns, a pooler that alternates between two processes
-    // would always give each connection the same process.
+    // Ask one connection twice in a row. With single requests in turn, a pooler that alternates between two processes
+    // would give each connection the same process each time.
     own.add(await processOf(entry)).add(await processOf(entry))
     if (own.size > 1 || own.has(await processOf(reader))) return 'transaction'
   }
@@ -273,17 +273,17 @@ async function allowsTransactions(db: Knex): Promise<boolean> {
 }
 
 /**
- * A text that is larger than a page of SQLite, so that its row needs a new page. Existing pages can have space even if
- * no new page can be written.
+ * A text that is larger than a page of SQLite, so that its row needs a new page. With a small row, the check could
+ * succeed on a full disk, because existing pages can have space.
  */
 const PROBE = 'x'.repeat(8_192)
 
-/** The lock timeout in milliseconds, shorter than that of requests, so that `/readyz` fails first. */
+/** The lock timeout of the check, in milliseconds: shorter than that of requests, so that `/readyz` fails first. */
 const LOCK_TIMEOUT_MS = 2_000
 
 /**
- * Inserts a row, deletes it, and commits, so that nothing remains. On PostgreSQL, takes the locks that writers take, to
- * detect a table that another session has locked.
+ * Checks that the database can be written: inserts a row, deletes it, and commits, so that nothing remains. On
+ * PostgreSQL, takes the locks that writers take, to detect a table that another session has locked.
  */
 export async function assertWritable({ dialect, writer }: Connections & { dialect: Dialect }): Promise<void> {
   await writer.transaction(async (tx) => {
@@ -306,8 +306,8 @@ export async function findDamage({ dialect, reader }: Database): Promise<string[
 
 /**
  * Returns how many seconds this machine's clock is ahead of PostgreSQL's; negative if behind. The difference is reduced
- * by half of the round trip, because the time at which PostgreSQL read its clock is uncertain. `undefined` for SQLite.
- * No other query asks a database for the time.
+ * by half of the round trip, because PostgreSQL can have read its clock at any time during the round trip. Returns
+ * `undefined` for SQLite. No other query asks a database for the time.
  */
 export async function findClockSkew(
   { dialect, reader }: Pick<Connections, 'reader'> & { dialect: Dialect },

@@ -18,9 +18,9 @@ interface Row extends RowOf<typeof REJECTION> {
   subject: string
 }
 
-/** The permanent rejections of template versions, classes, and passes: the latest per platform. */
+/** The latest permanent rejection, per platform, of each template version, class, and pass. */
 export class Rejections extends Repository {
-  /** Returns rejections by the IDs of versions, classes, and passes. Omits subjects without a rejection. */
+  /** Returns rejections by the ID of their subject: a version, a class, or a pass. Omits subjects without any. */
   async list(workspaceId: string, subjects: string[]): Promise<Map<string, StoredRejection>> {
     if (subjects.length === 0) return new Map()
     const rows: Row[] = await this.db('rejections').where({ workspace_id: workspaceId }).whereIn('subject', subjects)

@@ -7,8 +7,8 @@ import type { StoredScan } from '../scans/scan-row.ts'
 import type { DueDelivery } from '../webhooks/delivery-row.ts'
 
 /**
- * The outcome of a job run. `put_off` is a snooze, and `gave_up` a discard. If the lease expired, the outcome is
- * `lapsed`, or `quarantined` if the job does not run again.
+ * The outcome of a job run. `put_off` means snoozed, and `gave_up` means discarded. After the end of a lease, the
+ * outcome is `lapsed`, or `quarantined` if the job does not run again.
  */
 export type JobOutcome = 'done' | 'retried' | 'put_off' | 'gave_up' | 'lapsed' | 'quarantined'
 
@@ -17,16 +17,16 @@ export type StoreEvent =
   | { what: 'runs'; kind: JobKind; outcome: JobOutcome; count: number }
   | { what: 'event'; type: EventType; workspaceId: string }
   /**
-   * Deliveries to this endpoint are due now. `made` has those that the transaction created. If `made` is undefined,
-   * read the due ones.
+   * Deliveries to this endpoint are due now. `made` has the deliveries that the transaction created. If `made` is
+   * undefined, the listener must read the due deliveries.
    */
   | { what: 'deliveries'; webhookId: string; made: DueDelivery[] | undefined }
   | ({ what: 'scan' } & Pick<StoredScan, 'result' | 'reason' | 'verified'>)
   | { what: 'notification'; platform: Platform; status: StoredNotification['apple']['status'] }
   | { what: 'broadcast' }
-  /** Passes that an upgrade moved to another template version. */
+  /** The number of passes that an upgrade moved to another template version. */
   | { what: 'upgraded'; passes: number }
-  /** The state of a delivery after an attempt; PENDING if there will be another attempt. */
+  /** The status of a delivery after an attempt; PENDING if another attempt will follow. */
   | { what: 'attempt'; status: DeliveryStatus }
 
 /** Emits an event. Listeners receive it after the transaction commits. */
@@ -36,6 +36,6 @@ export type Emit = (event: StoreEvent) => void
 export interface StoreListener {
   /** Called after a commit that made jobs due, to wake a local worker. */
   onDue?: OnDue
-  /** Called after a commit. */
+  /** Called for each event after the commit. */
   onEvent?: Emit
 }

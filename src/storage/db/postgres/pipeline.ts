@@ -9,7 +9,7 @@ export interface Sent {
   response?: unknown
 }
 
-/** Returns the statement without its name, so that no later execution depends on a prepared statement. */
+/** Returns the statement without its name, so that pg does not keep it as a prepared statement of the connection. */
 export function unnamed(query: Sent): Sent {
   return { ...query, options: { ...query.options, name: undefined } }
 }
@@ -34,8 +34,8 @@ export type Settings = Record<string, string | number>
 /** The members of a pg connection that our clients use. */
 export interface PostgresConnection {
   /**
-   * The settings to send with each transaction if the connection leads to a pooler. Without a pooler, they are applied
-   * once to the connection.
+   * If the connection leads to a pooler, the settings to send with each transaction. Otherwise `undefined`: the
+   * settings were applied once to the connection.
    */
   transactionSettings?: Settings
   /** The ID of the server process, as PostgreSQL or the pooler reported it. */
@@ -55,7 +55,7 @@ interface Wire {
   sync(): void
 }
 
-/** A `pg.Query`, which reads its own response. The published types lack these members. */
+/** The members of `pg.Query` that its published types lack. */
 interface Query {
   name?: string
   text: string
@@ -67,9 +67,7 @@ interface Query {
   handleError(error: unknown, wire: Wire): void
 }
 
-/**
- * Sends statements together. If one fails, the statements after it are not run, and each is rejected with the reason.
- */
+/** Sends statements together. If one fails, the statements after it do not run, and get the same error. */
 export function sendTogether(connection: PostgresConnection, waiting: Waiting[]): void {
   const statements = waiting.map(({ query }) => query)
   const all = new Promise<void>((resolve) => connection.query(new Pipeline(connection, waiting, resolve)))
@@ -77,9 +75,9 @@ export function sendTogether(connection: PostgresConnection, waiting: Waiting[])
 }
 
 /**
- * Statements that share one round trip, as a single query of pg. They share one sync message: after an error, the
- * server skips everything up to the next sync, so that a commit never runs without the statements before it. In pg's
- * own pipeline mode, each statement has its own sync, so statements after a failed BEGIN would commit separately.
+ * Statements that share one round trip, as a single query of pg. They share one sync message. After an error, the
+ * server skips everything up to the next sync, so a COMMIT never runs if a statement before it failed. In pg's own
+ * pipeline mode, each statement has its own sync, so statements after a failed BEGIN would commit separately.
  */
 class Pipeline {
   private readonly queries: Query[]
@@ -159,7 +157,7 @@ class Pipeline {
   private settle(wire: Wire, error: unknown): void {
     for (const query of this.queries.splice(0, this.place)) query.handleReadyForQuery(wire)
     for (const query of this.queries.splice(0)) {
-      // Forget the names of the statements that the server skipped, because they were not prepared.
+      // Forget a statement that the server skipped. Otherwise, pg would later use it as a prepared statement.
       if (query.name) delete wire.submittedNamedStatements[query.name]
       query.handleError(error ?? new Error('The statement was not run'), wire)
     }

@@ -19,8 +19,8 @@ export interface PostgresOptions {
 }
 
 /**
- * Creates a client that keeps no state on a server connection behind a pooler. Unlike pg, it adds an error code if a
- * connection fails or is lost. It discards unusable connections instead of returning them to the pool.
+ * Creates a client that keeps no state on a server connection behind a pooler. Unlike pg, the client adds an error code
+ * if a connection fails or is lost. It discards unusable connections instead of returning them to the pool.
  */
 export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptions = {}): typeof Knex.Client {
   const { Client } = knexParts('postgres')
@@ -38,8 +38,8 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
     sendOne(connection: PostgresConnection, query: Sent): Promise<Sent> {
       const { transactionSettings } = connection
       if (!transactionSettings) return travel([query], () => super.send(connection, query))
-      // Exclude ROLLBACK, which never starts a transaction. If the first statements of a transaction fail, the status
-      // is still `I` when their ROLLBACK is sent, because an error arrives before the new status.
+      // Exclude ROLLBACK, because PostgreSQL would reject the settings in a failed transaction. If its first statements
+      // fail, the status is still `I` when the ROLLBACK is sent, because an error arrives before the new status.
       const isOwnTransaction = connection.getTransactionStatus() === 'I' && !/^rollback/i.test(query.sql)
       if (isOwnTransaction) return sendAsTransaction(connection, transactionSettings, query)
       return travel([query], () => super.send(connection, unnamed(query)))
@@ -63,7 +63,7 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
 /**
  * Whether the connection leads directly to PostgreSQL. If so, applies the settings. A pooler is recognized because it
  * reports its own process IDs to clients. Behind a pooler, clients share server processes: a setting would leak to
- * other clients, and the next transaction's process might lack a prepared statement.
+ * other clients, and a prepared statement might be missing in the process of the next transaction.
  */
 async function isDirect(connection: PostgresConnection, settings: Settings): Promise<boolean> {
   const { rows } = await connection.query(`${setConfig(settings)} where pg_backend_pid() = ${connection.processID}`)
@@ -77,8 +77,8 @@ export async function isPooled(db: Knex): Promise<boolean> {
 }
 
 /**
- * Sends a statement outside a transaction, together with the settings of its connection. Both share a round trip, and
- * so run in one implicit transaction.
+ * Sends a statement that is outside a transaction together with the settings of its connection. Both share a round
+ * trip, so the settings apply to the statement: both run in one implicit transaction.
  */
 function sendAsTransaction(connection: PostgresConnection, settings: Settings, query: Sent): Promise<Sent> {
   return new Promise((resolve, reject) => {
@@ -94,7 +94,7 @@ function sendAsTransaction(connection: PostgresConnection, settings: Settings, q
 interface Outbox {
   waiting: Waiting[]
   isSending: boolean
-  /** The error of a silent statement, which no caller waits for. */
+  /** The error of a silent statement (a statement without a result, for which no caller waits). */
   failure: unknown
 }
 
@@ -133,7 +133,7 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
     }
 
     async rollback(connection: PostgresConnection, reason: unknown) {
-      // Remove unsent statements, so that `sendLater` does not send them when the connection already belongs to another
+      // Remove unsent statements. Otherwise, `sendLater` would send them when the connection already belongs to another
       // caller.
       const unsent = outboxes.get(connection)?.waiting.splice(0) ?? []
       outboxes.delete(connection)
@@ -159,8 +159,8 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
 }
 
 /**
- * Sends the statement with all others of the same turn of the event loop, and with the silent statements before it. A
- * silent statement only waits to be sent with the next statement.
+ * Sends the statement together with all statements of the same turn of the event loop, and with earlier silent
+ * statements. Only queues a silent statement, which is then sent with the next statement.
  */
 async function sendLater(connection: PostgresConnection, outbox: Outbox, query: Sent): Promise<Sent> {
   if (query.options?.isSilent) {
@@ -189,9 +189,9 @@ const BEGIN = silently('begin', 'BEGIN')
 const COMMIT = { sql: 'COMMIT', bindings: [], options: { name: 'commit' } }
 
 /**
- * Returns the settings for transactions of requests. Sequential scans are disabled: requests find rows by key. A plan
- * that was made while a table was small would scan the grown table for each row until the next autoanalyze, up to a
- * minute later.
+ * Returns the settings for transactions of requests, which find rows by key. Sequential scans are disabled. Otherwise,
+ * a plan that was made while a table was small would scan the grown table for each row until the next autoanalyze, up
+ * to a minute later.
  */
 const limitsOf = (transactionLimitMs: number): Settings => ({
   statement_timeout: transactionLimitMs,

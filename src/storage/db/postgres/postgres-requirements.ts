@@ -7,7 +7,7 @@ interface Facts {
   user: string
   encoding: string
   is_read_only: boolean
-  /** Null if no schema of the search path exists. */
+  /** The schema for new tables; null if no schema of the search path exists. */
   schema: string | null
   can_create: boolean | null
   /** Whether the schema has no table of this program yet. */
@@ -20,7 +20,7 @@ interface Facts {
 }
 
 /**
- * Checks that a PostgreSQL database can be migrated and written by this user. Does nothing for SQLite.
+ * Checks that this user can migrate a PostgreSQL database and write to it. Does nothing for SQLite.
  * @throws SetupError for the first requirement that is not met
  */
 export async function requireUsable(db: Knex): Promise<void> {

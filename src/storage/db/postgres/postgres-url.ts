@@ -23,12 +23,11 @@ const SETTINGS = ['lock_timeout', 'statement_timeout', 'idle_in_transaction_sess
 const ENCODE =
   'percent-encode special characters of the user and the password: / as %2F, # as %23, ? as %3F, @ as %40, % as %25'
 
-/** @throws DatabaseUrlError if the driver cannot parse the address, or cannot read a certificate that it names */
+/** @throws DatabaseUrlError if the driver cannot parse the address, or cannot read a certificate file in the address */
 export function parsePostgresUrl(url: string): PostgresAddress {
   const [, place = '', query = ''] = /^([^?]*)\??(.*)$/s.exec(url)!
   const params = new URLSearchParams(query)
-  // A password with an unencoded / # or ? ends the authority before its @, so that the user would be parsed as the
-  // host.
+  // An unencoded / # or ? in a password ends the authority before the @, so that the user would be parsed as the host.
   const [authority = '', ...rest] = place.split('://')[1]!.split(/[/#]/)
   const isCut = !authority.includes('@') && [...rest, ...params.keys()].some((part) => part.includes('@'))
   if (isCut) throw new DatabaseUrlError('The address of the PostgreSQL database cannot be parsed.', { fix: ENCODE })
@@ -38,8 +37,8 @@ export function parsePostgresUrl(url: string): PostgresAddress {
     if (value !== null) settings[name] = value
     params.delete(name)
   }
-  // Replace these modes by verify-full. The driver treats each of them as verify-full, but warns that a future version
-  // will not check the certificate and the host name.
+  // Replace these modes by verify-full. The driver treats them as verify-full, but would warn that a future version
+  // will not check the certificate or the host name.
   if (/^(prefer|require|verify-ca)$/.test(params.get('sslmode') ?? '')) params.set('sslmode', 'verify-full')
   const connectionString = params.size === 0 ? place : `${place}?${params}`
   checkParsable(connectionString)

@@ -11,7 +11,7 @@ interface Connection {
   exec(sql: string, done: (error: Error | null) => void): void
   interrupt(): void
   statements?: Map<string, Statement>
-  /** Settles when the last statement has ended. The next statement waits for it. */
+  /** A promise that settles when the last statement has ended. The next statement waits for the promise. */
   last?: Promise<void> | undefined
   /** The outbox of the transaction that is open on the connection, if any. */
   outbox?: Outbox | undefined
@@ -57,18 +57,18 @@ type Done = (error: Error | null, rows?: unknown[]) => void
  * - If a rollback fails, the transaction still reports its original error. A rollback fails if SQLite already rolled
  *   back, for example because the disk is full. knex would report the failed rollback instead. After a failed commit,
  *   knex would leave the transaction open.
- * - Statements are cached per connection, as pg caches named ones. knex prepares a statement for each execution, which
- *   takes another round trip to a thread.
+ * - Statements are cached per connection, as pg caches named statements. knex prepares a statement for each execution,
+ *   which takes another round trip to a thread.
  * - Statements of a connection run in the order of the calls. The driver would run concurrent calls on several threads.
- * - In a transaction, statements without a result are sent with the next statement that has one, or with the commit
- *   (decisions/0004).
+ * - In a transaction, statements without a result are sent with the next statement that has a result, or with the
+ *   commit (decisions/0004).
  * - Statements with a time limit are interrupted, and damage of the file is recorded.
  */
 export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions = {}): typeof Knex.Client {
   const { Client, Transaction } = knexParts('sqlite')
   class ImmediateTransaction extends Transaction {
     async begin(connection: Connection) {
-      // Do not write to a damaged file, because the write can be lost or damage the file further.
+      // Do not write to a damaged file. Otherwise, the write could be lost, or damage the file further.
       if (damage?.error) throw damage.error
       await this.run(connection, 'BEGIN IMMEDIATE;')
       connection.outbox = { unsent: [] }
@@ -102,7 +102,7 @@ export function sqliteClient({ statementLimitMs, damage }: SqliteClientOptions =
     }
 
     queryCompiler(...args: unknown[]) {
-      // Compile `skipLocked` to nothing, as knex compiles the other locks on SQLite. By default, knex rejects it.
+      // Compile `skipLocked` to nothing, as knex compiles other locks on SQLite. Otherwise, knex would reject it.
       return Object.assign(super.queryCompiler(...args), { skipLocked: () => '' })
     }
 
@@ -194,7 +194,7 @@ const INTERRUPT_AGAIN_MS = 20
 /**
  * Interrupts a statement after a time limit, with SQLITE_INTERRUPT. A statement that waits for a thread has not begun
  * and cannot be interrupted, so the interrupt repeats until the statement ends. An interrupt cannot affect the next
- * statement of the connection, because SQLite clears it when the running statement ends.
+ * statement of the connection, because SQLite clears the interrupt when the running statement ends.
  */
 async function interruptAfter<T>(limitMs: number, connection: Connection, run: Promise<T>): Promise<T> {
   let timer = setTimeout(function interrupt() {
@@ -209,8 +209,8 @@ async function interruptAfter<T>(limitMs: number, connection: Connection, run: P
 }
 
 /**
- * The maximum number of cached statements per connection: enough for all frequent statements, and some whose text
- * varies.
+ * The maximum number of cached statements per connection. It is enough for all frequent statements, and for some whose
+ * text varies.
  */
 const MAX_KEPT = 200
 
@@ -251,14 +251,14 @@ function forgetOldest(statements: Map<string, Statement>): void {
 
 const CHECKPOINT_MS = 1_000
 
-/** The number of pages (64 MB) above which the write-ahead log must be reset. */
+/** The maximum length of the write-ahead log, in pages (64 MB). Above it, a checkpoint blocks writers. */
 const MAX_WAL_PAGES = 16_000
 
 /**
  * Copies the write-ahead log into the database periodically. By default, the commit that makes the log 1,000 pages long
- * does this, and takes 100 ms instead of a few. If writers are active all the time, a checkpoint never completes, so
- * SQLite never restarts the log from its beginning. If the log is long, its last pages are therefore copied while
- * writers wait.
+ * does this, and takes 100 ms instead of a few. While writers are active, a checkpoint never completes, and SQLite
+ * never restarts the log from its beginning. If the log is long, writers therefore wait while its last pages are
+ * copied.
  */
 export function keepCheckpointing(db: Knex, writer: Knex) {
   // Ignore errors, because the next write fails with the same error and reports it.
@@ -269,8 +269,8 @@ export function keepCheckpointing(db: Knex, writer: Knex) {
   const keepShort = async () => {
     const { log } = await checkpoint(db)
     if (log <= MAX_WAL_PAGES) return
-    // Copy the pages that were added during the first checkpoint. Then block the writer, and copy the few that were
-    // added in the meantime.
+    // Copy the pages that were added during the first checkpoint. Then copy the last few pages while other writers
+    // wait.
     await checkpoint(db)
     await checkpoint(writer)
   }
@@ -290,8 +290,8 @@ export function keepCheckpointing(db: Knex, writer: Knex) {
 }
 
 /**
- * The suffix of the marker file next to a damaged SQLite database. While it exists, nothing is written. The database is
- * checked at a start only if the marker exists, because the check reads the whole file.
+ * The suffix of the marker file next to a damaged SQLite database. While the marker exists, nothing is written. A start
+ * checks the database only if the marker exists, because the check reads the whole file.
  */
 export const DAMAGE_SUFFIX = '-damaged'
 
@@ -302,8 +302,8 @@ export function noteDamage(file: string): void {
     writeSync(note, 'SQLite found this database damaged. See docs/backup.md.\n')
     closeSync(note)
   } catch {
-    // Ignore the error (the folder might not be writable): this process still rejects writes, and the next process must
-    // detect the damage itself.
+    // Ignore the error (the folder might not be writable): this process still rejects writes, and the next process then
+    // has to detect the damage itself.
   }
 }
 

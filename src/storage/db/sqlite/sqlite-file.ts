@@ -91,8 +91,8 @@ export async function holdsData(file: string): Promise<boolean> {
 }
 
 /**
- * Skips a range of update tags after a restore. Phones remember the last tag that they received, so new tags must be
- * higher than all those assigned between backup and restore.
+ * Skips a range of update tags after a restore. Phones remember the last tag that they received. Without the skip, they
+ * would miss changes whose tags were already assigned between backup and restore.
  */
 export async function skipWalletTags(file: string): Promise<void> {
   const database = openDatabase(`sqlite:${file}`)

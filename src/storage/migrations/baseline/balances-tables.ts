@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { inDialect } from '../../db/dialect.ts'
 
-/** Creates the entries of balances. Their sums are in `passes.balance_sums`. */
+/** Creates the table of balance entries. The sums of the entries are in `passes.balance_sums`. */
 export async function createBalances(db: Knex): Promise<void> {
   await db.schema.createTable('balance_entries', (table) => {
     table.uuid('id').primary()
@@ -9,9 +9,9 @@ export async function createBalances(db: Knex): Promise<void> {
     table.uuid('pass_id').notNullable().references('passes.id')
     table.text('name').notNullable()
     table.bigInteger('delta').notNullable()
-    // The value after the entry.
+    // The value of the balance after the entry.
     table.bigInteger('value').notNullable()
-    // Null for the entries of scans.
+    // The caller's reference; null for the entries of scans.
     table.text('external_ref')
     table.text('reason')
     // The scan, or the reversal of a scan, that wrote the entry.
@@ -19,7 +19,7 @@ export async function createBalances(db: Knex): Promise<void> {
     table.uuid('reverses_entry_id').unique()
     table.bigInteger('created_at').notNullable()
     table.unique(['workspace_id', 'pass_id', 'name', 'external_ref'])
-    // Lists entries in the order of creation, because IDs ascend with the time.
+    // Lists the entries of a balance in the order of creation, because IDs ascend with the time.
     table.index(['workspace_id', 'pass_id', 'name', 'id'])
   })
   await db.raw(
@@ -41,7 +41,7 @@ const FACTS = [
   'created_at',
 ]
 
-/** Makes entries append-only. An erasure can remove the reason, which is a free text. */
+/** Makes balance entries append-only, except that an erasure can remove the reason, which is free text. */
 async function keepAppendOnly(db: Knex): Promise<void> {
   const isSame = FACTS.map((column) => `new.${column} is not distinct from old.${column}`).join(' and ')
   const isErased = `${isSame} and new.reason is null`

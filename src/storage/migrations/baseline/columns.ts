@@ -8,11 +8,11 @@ export interface ColumnTypes {
   /** Text that sorts by code point. */
   sortedText: string
   bytes: string
-  /** A position in the order of commits: the number of a transaction on PostgreSQL, a count on SQLite. */
+  /** A position (see `db/positions.ts`): the number of a transaction on PostgreSQL, a count on SQLite. */
   position: string
   /** The default of a position. */
   nextPosition: string
-  /** A snapshot: the transactions that were visible at one time. */
+  /** A snapshot of the database: the transactions that were visible at one time. */
   visible: string
   /** The options of a table whose rows are counts. */
   ofCounts: string
@@ -54,13 +54,13 @@ export async function setStorage(db: Knex, table: string, settings: string): Pro
   await inDialect(db, { postgres: () => db.raw(`alter table ${table} set (${settings})`) })
 }
 
-/** Makes PostgreSQL vacuum a queue after 1 % of its rows changed, so that a search reads few dead rows. */
+/** Settings to vacuum a queue after 1 % of its rows changed, so that a search reads few dead rows. */
 export const QUEUE_VACUUM =
   'autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_limit = 2000'
 
 /**
- * Indexes the beginning of a text, up to the length that a cursor can hold. The index uses an expression on PostgreSQL
- * and a virtual column `<column>_beginning` on SQLite, which can start a page at a row only in an index of columns.
+ * Indexes the beginning of a text, up to the length that a cursor can hold. Uses an expression on PostgreSQL. Uses a
+ * virtual column `<column>_beginning` on SQLite, which finds the start of a page only in an index of columns.
  * @param where the condition of the rows in the index; all rows by default
  */
 export async function addSortedPrefix(db: Knex, table: string, column: string, where?: string): Promise<void> {

@@ -6,8 +6,8 @@ import { columnTypes, setStorage } from './columns.ts'
 
 /**
  * Creates the counters and the triggers that maintain them. On PostgreSQL, each transaction counts in a separate slot,
- * so that no transaction waits for the counts of another. A count is the sum of its slots, so a single slot can be
- * negative.
+ * so that no transaction waits for the counts of another. A count is the sum of its slots. The value of a single slot
+ * can be negative.
  */
 export async function createCounters(db: Knex): Promise<void> {
   const { uuid, sortedText, ofCounts } = columnTypes(db)
@@ -28,7 +28,7 @@ export async function createCounters(db: Knex): Promise<void> {
 }
 
 async function countInSlots(db: Knex): Promise<void> {
-  // Returns the first slot that no other transaction uses. The transaction keeps the slot until it ends.
+  // The function returns the first slot that no other transaction uses. The transaction keeps this slot until it ends.
   await db.raw(`create function count_slot() returns integer language plpgsql as $$
     declare slot integer := 0;
     begin
@@ -36,11 +36,11 @@ async function countInSlots(db: Knex): Promise<void> {
       return slot;
     end $$`)
   await countOnPostgres(db, counters, 'counts')
-  // The gate counter has separate triggers, because an update of a scan's context can change only this counter.
+  // The gate counter has separate triggers, because it is the only counter that an update of a scan's context changes.
   await countOnPostgres(db, [gateCounter(db)], 'gate_counts')
 }
 
-/** The class of the advisory locks of slots. */
+/** The first key of the advisory locks of slots. */
 const SLOTS = 7_277_438
 
 const ADD = `insert into counts (${KEY.join(', ')}, slot, n, last_at)`
@@ -49,8 +49,8 @@ const merge = (latest: string) => `on conflict (${KEY.join(', ')}, slot)
   do update set n = counts.n + excluded.n, last_at = ${latest}`
 
 /**
- * Returns the condition that a row counts. If the counter has `distinctIn`, the pass must not have another row with the
- * same values. Other rows of the same statement are ignored.
+ * Returns the condition that a row counts. If the counter has `distinctIn`, a row counts only if its pass has no other
+ * row with the same values. Other rows of the same statement are ignored.
  */
 function conditionOfChange(counter: Counter, row: string, isOther: string): string {
   const { table, distinctIn } = counter
@@ -60,8 +60,8 @@ function conditionOfChange(counter: Counter, row: string, isOther: string): stri
   const conditions = columns.map(
     (column) => `other.${column} ${isNullable(column) ? 'is not distinct from' : '='} ${row}.${column}`,
   )
-  // Use a scalar subselect, because a planner cannot turn it into a join. With an outdated plan, a join would read all
-  // rows.
+  // Use a scalar subselect, because a planner cannot turn a scalar subselect into a join. With an outdated plan, a join
+  // would read all rows.
   return `${conditionOf(counter, row)}
     and (select 1 from ${table} other where ${conditions.join(' and ')} and ${isOther} limit 1) is null`
 }
@@ -122,8 +122,8 @@ async function countOnSqlite(db: Knex, added: Counter[]): Promise<void> {
 }
 
 /**
- * Creates the hourly figures of projects and the triggers that count them, in slots like the counters. Past hours are
- * packed into one row per project and four weeks (decisions/0005).
+ * Creates the hourly figures of projects, and the triggers that count them in slots, as for the counters. Past hours
+ * are packed into one row per project and four weeks (decisions/0005).
  */
 export async function createFigures(db: Knex): Promise<void> {
   const { uuid, sortedText, bytes, ofCounts } = columnTypes(db)
@@ -137,8 +137,8 @@ export async function createFigures(db: Knex): Promise<void> {
     primary key (workspace_id, project_id, hour, figure, slot)
   ) ${ofCounts}`)
   await db.raw('create index figures_by_hour on figures (hour)')
-  // Keep the row IDs of this table. Without them, SQLite would leave a third of each page unused, because the rows are
-  // large.
+  // Do not create this table `without rowid`: because its rows are large, SQLite would leave a third of each page
+  // unused.
   await db.raw(`create table packed_figures (
     workspace_id ${uuid} not null,
     project_id ${uuid} not null,
@@ -206,12 +206,12 @@ export async function createUsage(db: Knex): Promise<void> {
   await db.schema.createTable('workspace_usage', (table) => {
     table.uuid('workspace_id').notNullable()
     table.smallint('shard').notNullable()
-    // A shard can be negative, because a connection can subtract what another one added.
+    // A shard's value can be negative, because a connection can subtract what another one added to its shard.
     table.bigInteger('passes').notNullable()
     table.bigInteger('stored_bytes').notNullable()
     table.primary(['workspace_id', 'shard'])
   })
-  // Each new pass rewrites a row, so leave free space on the page.
+  // Each new pass rewrites a row. With free space on the page, PostgreSQL does this without writing to the index.
   await setStorage(db, 'workspace_usage', 'fillfactor = 25')
   await inDialect(db, { postgres: measureOnPostgres, sqlite: measureOnSqlite })
 }

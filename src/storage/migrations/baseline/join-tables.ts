@@ -5,7 +5,7 @@ export async function createJoinPages(db: Knex): Promise<void> {
   await db.schema.createTable('join_pages', (table) => {
     table.uuid('template_id').primary().references('templates.id')
     table.uuid('workspace_id').notNullable().references('workspaces.id')
-    // Unique on the server, because the address of a page does not contain the workspace.
+    // The slug is unique on the server, because the address of a page does not contain the workspace.
     table.text('slug').notNullable().unique()
     table.text('settings').notNullable()
     table.boolean('open').notNullable()
@@ -38,7 +38,7 @@ export async function createJoinPages(db: Knex): Promise<void> {
     table.text('digest').notNullable()
     // No foreign key: the address is reserved before its pass is inserted.
     table.uuid('pass_id').notNullable().unique()
-    // The pass variable with the address, and the visitor's language, for the email with the link.
+    // The pass variable with the address, and the visitor's language, for the email with the link to the pass.
     table.text('variable').notNullable()
     table.text('language').notNullable()
     table.bigInteger('mailed_at')

@@ -7,8 +7,8 @@ export async function createMessages(db: Knex): Promise<void> {
     table.uuid('workspace_id').notNullable().references('workspaces.id')
     // No foreign key, because the broadcast remains after its project is deleted.
     table.uuid('project_id').notNullable()
-    // The text of the message. If texts differ by language, `body` has the first text, and `body_by_language` all texts
-    // as JSON.
+    // The text of the message. If the text differs by language, `body` has the first text, and `body_by_language` has
+    // all texts as JSON.
     table.text('body').notNullable()
     table.text('body_by_language')
     table.text('options').notNullable()
@@ -18,7 +18,7 @@ export async function createMessages(db: Knex): Promise<void> {
     table.text('filter')
     table.text('idempotency_key')
     table.bigInteger('send_at')
-    // The targets are the passes that were issued at this time.
+    // The start of the fan-out. The targets are the passes that were issued at this time.
     table.bigInteger('started_at')
     // The ID of the last pass that the fan-out has processed.
     table.uuid('position')
@@ -48,7 +48,7 @@ export async function createMessages(db: Knex): Promise<void> {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable()
     table.uuid('pass_id').notNullable()
-    // The broadcast that created the notification. If set, the broadcast has the body and the options.
+    // The broadcast that created the notification, if any. The broadcast then stores the body and the options.
     table.uuid('broadcast_id')
     table.text('body')
     table.text('body_by_language')

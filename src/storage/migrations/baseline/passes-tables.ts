@@ -26,7 +26,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.specificType('label', sortedText).notNullable()
     table.text('status').notNullable()
     table.integer('version').notNullable()
-    // bigint, because a filter can compare the revision with any safe integer.
+    // Use bigint, because a filter can compare the revision with any safe integer.
     table.bigInteger('revision').notNullable()
     table.uuid('template_id').notNullable().references('templates.id')
     table.uuid('template_version_id').notNullable().references('template_versions.id')
@@ -41,7 +41,7 @@ export async function createPasses(db: Knex): Promise<void> {
     // For each balance, the sum and number of its entries, and the time of the last one; null before the first entry.
     table.text('balance_sums')
     table.text('error')
-    // Case-folded, for substring filters.
+    // The label and the external ID with case folded, for substring filters.
     table.text('label_folded').notNullable()
     table.text('external_folded').notNullable()
     table.bigInteger('created_at').notNullable()
@@ -56,19 +56,19 @@ export async function createPasses(db: Knex): Promise<void> {
     table.specificType('expiry_date', sortedText)
     table.bigInteger('issued_at')
     table.bigInteger('voided_at')
-    // The past or planned time at which the pass stops being ISSUED.
+    // The time at which the pass stopped or will stop being ISSUED.
     table.bigInteger('issued_until')
     // The last period in which the pass was expired, before an update moved its expiry.
     table.bigInteger('lapsed_from')
     table.bigInteger('lapsed_until')
 
     table.integer('wallet_version').notNullable()
-    // Last-Modified, in milliseconds, rounded down to seconds. Every visible change raises it by at least a second.
+    // Last-Modified in milliseconds, in whole seconds. Every visible change raises it by at least a second.
     table.bigInteger('modified_at').notNullable()
     table.text('scan_code').notNullable()
     table.text('apple_token').notNullable()
     table.integer('link_generation').notNullable()
-    // Null if the serial number is the ID of the pass.
+    // The serial number; null if it is the ID of the pass.
     table.uuid('serial_number')
     table.uuid('google_class_id')
     // The notification in the back field of the pass, and the number of notifications that the field has shown.
@@ -117,13 +117,13 @@ async function createPassIndexes(db: Knex): Promise<void> {
     db.raw(`create ${unique} index ${name} on passes (${columns}) where ${where}`)
   await create('passes_expiring', 'expires_at', "status = 'ISSUED' and expires_at is not null")
   await create('passes_erased', 'erased_at', 'erased_at is not null')
-  // Finds erased passes whose imported serial number is kept until their phones had time to fetch the erased pass.
+  // Finds erased passes whose imported serial number is kept until phones had time to download the erased pass.
   await create('passes_erased_imported', 'erased_at', 'erased_at is not null and imported_serial_number is not null')
   await create('passes_by_google_class', 'google_class_id', 'google_class_id is not null')
   await create('passes_of_join_page', 'workspace_id, join_slug, id', 'join_slug is not null')
   await create('passes_of_join_source', 'workspace_id, join_source, id', 'join_source is not null')
   await create('passes_of_group', 'group_id, id', 'group_id is not null')
-  // The page of a group is public, so its query must stay cheap: this index skips void and expired passes.
+  // The page of a group is public, so its query must be cheap. This index therefore omits void and expired passes.
   await create('passes_installable_of_group', 'group_id, id', `group_id is not null and ${IS_INSTALLABLE}`)
   await create('passes_by_change', 'workspace_id, change_position, id', 'change_position is not null')
   await create('passes_erased_by_change', 'workspace_id, change_position', 'erased_at is not null')
@@ -171,7 +171,7 @@ async function createPassRows(db: Knex): Promise<void> {
     table.boolean('active').notNullable()
     table.primary(['workspace_id', 'digest', 'pass_id'])
   })
-  // One row per variable. IDs ascend with time, so the primary key can list the passes with a value newest first.
+  // One row per variable. Pass IDs ascend with time, so the primary key can list passes with a value newest first.
   await db.schema.createTable('pass_variables', (table) => {
     table.uuid('workspace_id').notNullable()
     table.text('name').notNullable()
@@ -179,7 +179,7 @@ async function createPassRows(db: Knex): Promise<void> {
     table.uuid('pass_id').notNullable().references('passes.id').index()
     table.primary(['workspace_id', 'name', 'value', 'pass_id'])
   })
-  // One row per date (YYYY-MM-DD) on which a fixed window starts, in the UTC offset of the window.
+  // One row per start date (YYYY-MM-DD) of a fixed window, in the UTC offset of the window.
   await db.schema.createTable('pass_windows', (table) => {
     table.uuid('workspace_id').notNullable()
     table.text('start_date').notNullable()
@@ -193,7 +193,7 @@ async function createPassRows(db: Knex): Promise<void> {
     table.uuid('pass_id').notNullable().references('passes.id').index()
     table.primary(['image_id', 'pass_id'])
   })
-  // Groups whose links were revoked; a group without a row is at generation 0.
+  // Groups whose links were revoked, with their link generation. A group without a row is at generation 0.
   await db.schema.createTable('group_links', (table) => {
     table.uuid('group_id').primary()
     table.uuid('workspace_id').notNullable()
@@ -209,11 +209,11 @@ async function createFormerHolders(db: Knex): Promise<void> {
     table.uuid('pass_id').notNullable().references('passes.id').index()
     table.uuid('template_version_id').notNullable()
     table.text('apple_token').notNullable()
-    // 0 until the first push to the former holder's phones.
+    // The update tag; 0 until the first push to the former holder's phones.
     table.bigInteger('update_tag').notNullable()
     table.bigInteger('modified_at').notNullable()
     table.bigInteger('ended_at').notNullable().index()
-    // Null if the serial number in the wallets is `serial_number`.
+    // The serial number in the wallets; null if it is `serial_number`.
     table.text('imported_serial_number')
   })
   await db.raw(`create index former_passes_by_imported on former_passes (imported_serial_number)
@@ -233,8 +233,8 @@ const TABLE = 10_000_000
 const WORKSPACE = 1_000_000
 
 /**
- * The statistics of indexes, in the format of SQLite: the number of rows, and for each column, the average number of
- * rows with the same values up to this column.
+ * The statistics of indexes in the format of SQLite: the number of rows, and for each column of an index, the average
+ * number of rows with the same values in this column and all columns before it.
  */
 const statistics: Record<string, Record<string, string>> = {
   passes: {
@@ -270,7 +270,7 @@ export async function setStatistics(db: Knex): Promise<void> {
 }
 
 async function insertStatistics(db: Knex): Promise<void> {
-  // Analyze a small table, because the first `analyze` creates the table of statistics.
+  // Analyze a small table, because SQLite creates the table of statistics only at the first `analyze`.
   await db.raw('analyze settings')
   await db.raw('delete from sqlite_stat1')
   for (const [tbl, indexes] of Object.entries(statistics)) {

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** Creates people who signed in, the members of workspaces, and sessions. */
+/** Creates the tables for people who signed in, members of workspaces, and sessions. */
 export async function createPeople(db: Knex): Promise<void> {
   await db.schema.createTable('people', (table) => {
     table.uuid('id').primary()
@@ -20,7 +20,7 @@ export async function createPeople(db: Knex): Promise<void> {
     table.uuid('workspace_id').notNullable().references('workspaces.id')
     table.text('email').notNullable()
     table.text('role').notNullable()
-    // A JSON list; null for the whole workspace.
+    // The IDs of the member's projects as a JSON list; null for the whole workspace.
     table.text('project_ids')
     table.bigInteger('created_at').notNullable()
     table.unique(['workspace_id', 'email', 'role'])
@@ -32,13 +32,13 @@ export async function createPeople(db: Knex): Promise<void> {
     table.text('digest').notNullable().unique()
     table.uuid('workspace_id').notNullable().references('workspaces.id').index()
     table.uuid('person_id').notNullable().references('people.id').index()
-    // The session at the provider, which a back-channel logout can name.
+    // The ID of the session at the provider, by which a back-channel logout can end the session.
     table.text('provider_session')
     table.bigInteger('created_at').notNullable()
     table.bigInteger('last_used_at').notNullable()
     table.bigInteger('expires_at').notNullable().index()
   })
-  // The provider's used logout tokens, so that none works twice.
+  // The provider's logout tokens that were used, so that each token works only once.
   await db.schema.createTable('logout_tokens', (table) => {
     table.text('digest').primary()
     table.bigInteger('used_at').notNullable().index()

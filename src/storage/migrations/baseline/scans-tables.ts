@@ -50,8 +50,8 @@ async function createLedger(db: Knex): Promise<void> {
     table.text('direction')
     // The scan whose use an accepted re-entry continues.
     table.uuid('use_scan_id')
-    // Whether the entry is in its chain, or queued for it. Because of the salt, erased values cannot be guessed from
-    // the digest of the row. An erasure deletes the salt, and stores the commitment to the erased values.
+    // Whether the entry is in its evidence chain, or queued for it. An erasure stores the commitment to the erased
+    // values and deletes the salt, so that the values cannot be guessed from the commitment.
     table.boolean('chained').notNullable().defaultTo(false)
     table.specificType('salt', bytes)
     table.specificType('commitment', bytes)
@@ -60,12 +60,12 @@ async function createLedger(db: Knex): Promise<void> {
     for (const filter of ['pass_id', 'template_id', 'result', 'reason', 'scan_context_key']) {
       table.index(['workspace_id', filter, 'scanned_at', 'id'])
     }
-    // The columns after the ID let statistics of a project read only the index.
+    // The columns after the ID are for the statistics of a project, which then read only the index.
     table.index(['workspace_id', 'project_id', 'scanned_at', 'id', 'result', 'scan_context_key', 'template_id'])
   })
 }
 
-/** Columns of an attempt that never change. */
+/** The columns of a scan that never change. */
 const FACTS = [
   'id',
   'workspace_id',
@@ -95,12 +95,12 @@ const FACTS = [
   'use_scan_id',
 ]
 
-/** Columns whose values are cleared when the data of a holder is erased. */
+/** The columns that are cleared when the data of a holder is erased. */
 const PERSONAL = ['external_pass_id', 'payload_digest', 'context', 'reversal_reason', 'message']
 
 /**
- * Makes the ledger append-only. Allows only erasures, and the update that marks an entry as chained and gives it a
- * salt.
+ * Makes the ledger append-only. Allows only two kinds of updates: an erasure, and the change that marks an entry as
+ * chained and sets its salt.
  */
 async function keepAppendOnly(db: Knex): Promise<void> {
   const same = 'is not distinct from'
@@ -137,9 +137,9 @@ async function createAcceptedScans(db: Knex): Promise<void> {
     table.uuid('template_id')
     table.specificType('scan_context_key', sortedText).notNullable()
     table.bigInteger('scanned_at').notNullable()
-    // The key of the window whose limit was debited. Set only if several windows contain the time of the scan.
+    // The key of the window whose limit was debited; null unless several windows contain the time of the scan.
     table.text('debited_window')
-    // Set if the scan was evaluated as of a date. The time of day in `scanned_at` is then meaningless.
+    // The date for which the scan was evaluated, if any. The time of day in `scanned_at` is then meaningless.
     table.text('validity_date')
     table.index(['workspace_id', 'pass_id', 'scanned_at', 'debited_window'], 'accepted_scans_by_time')
     table.index(['workspace_id', 'pass_id', 'scan_context_key', 'scanned_at'], 'accepted_scans_by_context')
@@ -148,7 +148,7 @@ async function createAcceptedScans(db: Knex): Promise<void> {
   })
 }
 
-/** Creates the table of snapshots that doors downloaded, with the change positions at that time. */
+/** Creates the table of snapshots that doors downloaded, with the change positions at the time of the download. */
 async function createSnapshots(db: Knex): Promise<void> {
   const { position, visible } = columnTypes(db)
   await db.schema.createTable('scanner_snapshots', (table) => {
@@ -164,7 +164,7 @@ async function createSnapshots(db: Knex): Promise<void> {
   await inDialect(db, { postgres: keepPositionsPostgres, sqlite: keepPositionsSqlite })
 }
 
-/** The columns of a pass that a snapshot contains, or by which it selects passes. */
+/** The columns of a pass that a door's snapshot contains, or by which passes are selected for a snapshot. */
 const SHOWN = [
   'external_pass_id',
   'label',
@@ -212,7 +212,7 @@ async function createDoors(db: Knex): Promise<void> {
     table.integer('uses_left').notNullable()
     table.bigInteger('expires_at').notNullable().index()
   })
-  // A door has the ID of its token. The token has the door's name, creation, expiry, and revocation.
+  // The ID of a door is the ID of its token, which also has the door's name, creation, expiry, and revocation.
   await db.schema.createTable('doors', (table) => {
     table.uuid('id').primary().references('tokens.id')
     table.uuid('workspace_id').notNullable()
@@ -232,15 +232,15 @@ async function createDoors(db: Knex): Promise<void> {
 /** Creates the hash chains over the scan ledger and the audit log. */
 export async function createEvidence(db: Knex): Promise<void> {
   const { bytes } = columnTypes(db)
-  // Index the entries that were not queued for their chain when they were written.
+  // Index the entries that were not queued for their chain when they were written, so that `Chains.adopt` finds them.
   for (const table of ['scans', 'audit_entries']) {
     await db.raw(`create index ${table}_unchained on ${table} (id) where not chained`)
   }
 
-  // Entries that wait to be chained. Each row: the entries of one statement, or of one `adopt()`.
+  // Entries that wait to be chained. A row has the entries of one statement, or of one call of `Chains.adopt`.
   await db.schema.createTable('chain_pending', (table) => {
     table.uuid('id').primary()
-    // All zeros for entries about the whole database.
+    // The workspace; a UUID of zeros for entries about the whole database.
     table.uuid('workspace_id').notNullable()
     table.text('chain').notNullable()
     table.boolean('adopted').notNullable()
@@ -248,7 +248,7 @@ export async function createEvidence(db: Knex): Promise<void> {
   })
   await setStorage(db, 'chain_pending', QUEUE_VACUUM)
 
-  // Entries that were chained together: IDs of 16 bytes and digests of 32 bytes, in order.
+  // Entries that were chained together, in order, as IDs of 16 bytes and digests of 32 bytes.
   await db.schema.createTable('chain_blocks', (table) => {
     table.uuid('workspace_id').notNullable()
     table.text('chain').notNullable()
@@ -275,7 +275,7 @@ export async function createEvidence(db: Knex): Promise<void> {
     table.primary(['workspace_id', 'chain'])
   })
   await setStorage(db, 'chain_heads', 'fillfactor = 50')
-  // The last signed head of each hour.
+  // The last signed head of a chain in each hour.
   await db.schema.createTable('chain_signed_heads', (table) => {
     addHead(table)
     table.bigInteger('hour').notNullable()

@@ -25,7 +25,7 @@ export async function createTemplates(db: Knex): Promise<void> {
     // The key of the template in files and commands. A deleted template releases it.
     table.text('key')
     table.specificType('name', sortedText).notNullable()
-    // The position of the last rename, because snapshots contain the name.
+    // The position of the last rename, by which door snapshots, which contain the name, find the change.
     table.specificType('name_position', position)
     table.text('description').notNullable()
     table.text('pass_type').notNullable()
@@ -71,7 +71,7 @@ export async function createTemplates(db: Knex): Promise<void> {
     table.specificType('data', bytes).notNullable()
     table.bigInteger('created_at').notNullable()
   })
-  // Files derived from an image (for example for Apple's packages), at its upload or when a size is first used.
+  // Files derived from an image, for example for Apple's packages, at its upload or at the first use of a size.
   await db.schema.createTable('image_files', (table) => {
     table.uuid('image_id').notNullable().references('images.id').onDelete('CASCADE')
     table.uuid('workspace_id').notNullable().references('workspaces.id')
@@ -101,7 +101,7 @@ async function createUpgrades(db: Knex): Promise<void> {
     table.text('token_subject')
     // The ID of the last pass that was processed.
     table.uuid('position')
-    // Null until the passes are counted.
+    // The number of passes that the upgrade selects; null until they are counted.
     table.integer('matched')
     table.integer('upgraded').notNullable()
     table.integer('unchanged').notNullable()

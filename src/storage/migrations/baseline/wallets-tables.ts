@@ -6,7 +6,7 @@ export async function createWallets(db: Knex): Promise<void> {
   await createApple(db)
   await createGoogle(db)
 
-  // The passes that wallets hold, as events have reported them. Lists filter by these rows.
+  // The passes that wallets hold, as reported by events. Lists of passes filter by these rows.
   await db.schema.createTable('held_passes', (table) => {
     table.uuid('workspace_id').notNullable()
     table.uuid('pass_id').notNullable().references('passes.id')
@@ -41,7 +41,7 @@ async function createApple(db: Knex): Promise<void> {
     table.text('device_id').notNullable()
     table.text('push_token').notNullable().index()
     table.bigInteger('registered_at').notNullable()
-    // The update tag of the last change to push; 0 until the first one.
+    // The update tag of the last change to push; 0 until the first such change.
     table.bigInteger('update_tag').notNullable().defaultTo(0)
     table.bigInteger('pushed_at')
     table.integer('pushed_version').notNullable()
@@ -51,16 +51,16 @@ async function createApple(db: Knex): Promise<void> {
     table.text('last_error')
     table.primary(['device_id', 'pass_id'])
   })
-  // Each push rewrites the row. With free space on the page, PostgreSQL does this without writing to the indexes.
+  // Each push rewrites a row. With free space on the page, PostgreSQL does this without writing to the indexes.
   await setStorage(db, 'apple_registrations', 'fillfactor = 70')
 
-  // The times at which the phones of a pass are checked again after a push.
+  // The times at which it is checked whether the phones of a pass have downloaded an update after a push.
   await db.schema.createTable('nudges', (table) => {
     table.uuid('pass_id').primary()
     table.uuid('workspace_id').notNullable()
     table.integer('version').notNullable()
     table.bigInteger('pushed_at').notNullable()
-    // Null if this version is not pushed again.
+    // The time of the next check; null if this version is not pushed again.
     table.bigInteger('due_at')
   })
   await db.raw('create index nudges_due on nudges (workspace_id, due_at) where due_at is not null')
@@ -84,9 +84,9 @@ async function createApple(db: Knex): Promise<void> {
     table.text('url').notNullable()
     table.integer('passes_per_second').notNullable()
     table.bigInteger('started_at').notNullable()
-    // The time of the last push of passes, from which the pace is computed.
+    // The time at which passes were last taken for a push. The pace of the move determines how many are due since then.
     table.bigInteger('taken_at').notNullable()
-    // The last pass of the current round; null at its beginning.
+    // The last pass that the current round has processed; null at the beginning of a round.
     table.uuid('position')
     table.bigInteger('round_at').notNullable()
     // The end of the first round; null before that.
@@ -96,7 +96,7 @@ async function createApple(db: Knex): Promise<void> {
     table.uuid('pass_id').primary()
     table.uuid('workspace_id').notNullable().index()
     table.uuid('move_id').notNullable()
-    // The first wallet version that names the new address.
+    // The first wallet version of the pass that contains the new address.
     table.integer('version').notNullable()
   })
 }
@@ -112,14 +112,14 @@ async function createGoogle(db: Knex): Promise<void> {
     table.uuid('template_version_id')
     table.integer('sent_version').notNullable()
     table.bigInteger('sent_at').notNullable()
-    // Null if the content at Google is unknown; while a send runs, an ID of the send.
+    // The digest of the content at Google; null if the content is unknown. While a request runs, an ID of the request.
     table.text('sent_digest')
     table.bigInteger('installed_at')
     table.integer('holders').notNullable().defaultTo(0)
     table.bigInteger('activated_at')
     table.text('last_error')
   })
-  // Former Google objects that phones can still show, for example from before the kind of the pass changed.
+  // Former Google objects of passes that phones can still show, for example from before the kind of a pass changed.
   await db.schema.createTable('google_former_objects', (table) => {
     table.text('object_suffix').notNullable()
     table.uuid('workspace_id').notNullable()
@@ -127,13 +127,13 @@ async function createGoogle(db: Knex): Promise<void> {
     table.text('kind').notNullable()
     table.uuid('template_version_id').notNullable()
     table.integer('holders').notNullable()
-    // Whether the object belongs to a former holder, and must not show data of the next holder.
+    // Whether the object belongs to a former holder, so that it must not show data of the next holder.
     table.boolean('is_transferred').notNullable().defaultTo(false)
-    // Null until the object is expired at Google.
+    // The time at which the object was expired at Google; null before that.
     table.bigInteger('expired_at')
     table.primary(['object_suffix', 'pass_id'])
   })
-  // Classes that passes with the same key share.
+  // The Google classes. Passes with the same key share a class.
   await db.schema.createTable('google_classes', (table) => {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable()
@@ -145,7 +145,7 @@ async function createGoogle(db: Knex): Promise<void> {
     table.integer('sent_version')
     table.unique(['template_version_id', 'key_digest'])
   })
-  // The nonces of accepted callbacks, so that each callback counts once.
+  // The nonces of accepted callbacks from Google, so that a repeated callback has no effect.
   await db.schema.createTable('google_callbacks', (table) => {
     table.text('nonce').primary()
     table.bigInteger('received_at').notNullable().index()

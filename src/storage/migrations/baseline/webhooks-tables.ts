@@ -17,15 +17,15 @@ export async function createWebhooks(db: Knex): Promise<void> {
     table.text('description').notNullable()
     table.text('status').notNullable()
     table.text('disabled_reason')
-    // Encrypted with the server key.
+    // The signing secret, encrypted with the server key.
     table.text('secret').notNullable()
-    // A JSON list of {secret, until}, newest first.
+    // The previous secrets as a JSON list of {secret, until}, newest first.
     table.text('retired_secrets').notNullable().defaultTo('[]')
-    // A number that is raised when the endpoint is disabled. Deliveries with an older generation are never sent.
+    // A number that increases when the endpoint is disabled. Deliveries with an older generation are never sent.
     table.integer('generation').notNullable()
-    // The time of the first failure since the last success.
+    // The time of the first failure since the last success; null without such a failure.
     table.bigInteger('failing_since')
-    // Raised when a pending delivery is erased, so that a sender discards the deliveries that it has already read.
+    // A number that increases when a pending delivery is erased. Senders then discard deliveries that they have read.
     table.integer('erasures').notNullable().defaultTo(0)
     table.bigInteger('created_at').notNullable()
     table.bigInteger('updated_at').notNullable()
@@ -42,7 +42,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
     table.integer('generation').notNullable()
     table.text('status').notNullable()
     table.bigInteger('due_at')
-    // The number of attempts of the published schedule, without manual redeliveries.
+    // The number of attempts according to the published schedule, which excludes manual redeliveries.
     table.integer('scheduled_attempts').notNullable()
     table.boolean('is_redelivery').notNullable()
     // The time at which the schedule continues after a redelivery.
@@ -57,7 +57,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
   await db.raw(
     `create index webhook_deliveries_due on webhook_deliveries (webhook_id, generation, due_at) where status = 'PENDING'`,
   )
-  // Deliveries whose last attempt failed. Successful attempts do not write to this index.
+  // Indexes only deliveries whose last attempt failed, so that a successful attempt does not write to the index.
   await db.raw(
     'create index webhook_deliveries_failing on webhook_deliveries (workspace_id, id) where last_error is not null',
   )
@@ -88,13 +88,13 @@ async function createEvents(db: Knex): Promise<void> {
     table.text('data').notNullable()
     table.text('correlation_id')
     table.bigInteger('created_at').notNullable()
-    // Null for an event that is not streamed.
+    // The position of the event in the event stream; null for an event that is not streamed.
     table.specificType('position', `${position} default ${nextPosition}`)
     table.index(['workspace_id', 'subject'])
     table.index(['workspace_id', 'position', 'id'], 'events_by_position')
   })
-  // On SQLite, which has one writer, a trigger sets positions. A position is at least the time in milliseconds, so
-  // that none is reused after retention deleted all events.
+  // On SQLite, which has one writer, a trigger sets positions. A position is at least the time in milliseconds.
+  // Otherwise, positions would be reused after retention deleted all events.
   const count = () =>
     db.raw(`create trigger events_in_order after insert on events begin
       update events set position = max(new.created_at,
@@ -114,8 +114,8 @@ async function createEvents(db: Knex): Promise<void> {
 }
 
 /**
- * Creates a table with the immutable columns by which deliveries are listed. Triggers maintain it like an index. With
- * indexes on `webhook_deliveries` instead, PostgreSQL would write to all of them whenever an attempt changes the
+ * Creates a table with the immutable columns by which deliveries are listed. Triggers maintain the table like an index.
+ * With indexes on `webhook_deliveries` instead, PostgreSQL would write to all of them whenever an attempt changes the
  * status.
  */
 async function createDeliveryKeys(db: Knex): Promise<void> {
@@ -150,7 +150,7 @@ async function createDeliveryKeys(db: Knex): Promise<void> {
   })
 }
 
-/** Creates the outbox, and the tables by which servers on one database coordinate. */
+/** Creates the outbox, and the tables that servers on the same database use to coordinate their work. */
 export async function createJobs(db: Knex): Promise<void> {
   await db.schema.createTable('jobs', (table) => {
     table.uuid('id').primary()
@@ -169,9 +169,9 @@ export async function createJobs(db: Knex): Promise<void> {
     table.bigInteger('failed_at')
     table.bigInteger('created_at').notNullable()
   })
-  // `created_at > 0` is true for every job, and keeps other queries from using these indexes: a planner uses a partial
-  // index only for a query that contains its condition. Otherwise, with statistics from when jobs were few, it would
-  // choose the wrong index.
+  // `created_at > 0` is true for every job. A planner uses a partial index only for a query that contains its
+  // condition, so other queries do not use these indexes. Otherwise, with statistics from when jobs were few, a planner
+  // would use the wrong index.
   const waits = 'claim_token is null and failed_at is null'
   await db.raw(`create index jobs_due on jobs (queue, priority, run_at) where ${waits} and created_at > 0`)
   await db.raw(`create index jobs_turns on jobs (queue, priority, workspace_id, run_at) where ${waits} and lapses = 0`)
@@ -179,7 +179,7 @@ export async function createJobs(db: Knex): Promise<void> {
   await db.raw(`create index jobs_of_workspace on jobs (workspace_id) where ${waits} and created_at > 0`)
   await db.raw('create index jobs_claimed on jobs (run_at) where claim_token is not null')
   await db.raw('create index jobs_failed on jobs (failed_at) where failed_at is not null')
-  // One job per kind and subject runs at a time; the database rejects a second one.
+  // Only one job per kind and subject can run at a time. The database rejects the claim of a second job.
   await db.raw('create unique index jobs_running on jobs (subject, kind) where claim_token is not null')
   await db.raw('create index jobs_waiting on jobs (subject, kind) where claim_token is null')
   await db.raw("create index jobs_detaching on jobs (workspace_id, subject) where kind = 'detach-project'")
@@ -193,7 +193,7 @@ export async function createJobs(db: Knex): Promise<void> {
   // One row per API server, written only by that server.
   await db.schema.createTable('instances', (table) => {
     table.uuid('id').primary()
-    // Raised with every write, so that other servers, with only their own clocks, detect that the server is alive.
+    // The number of writes, from which other servers detect that the server is alive without comparing clocks.
     table.bigInteger('heartbeat').notNullable()
     // The number of accepted requests by rate-limit key, as JSON.
     table.text('usage').notNullable()

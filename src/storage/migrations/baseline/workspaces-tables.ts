@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { addIdentities, columnTypes } from './columns.ts'
 
-/** Creates settings, workspaces, their limits and tokens, identities, and the audit log. */
+/** Creates settings, workspaces with their limits and tokens, identities, and the audit log. */
 export async function createWorkspaces(db: Knex): Promise<void> {
   const { sortedText } = columnTypes(db)
 
@@ -18,12 +18,12 @@ export async function createWorkspaces(db: Knex): Promise<void> {
     table.bigInteger('expires_at')
     table.bigInteger('links_closed_at')
     table.boolean('offline_scanning').notNullable().defaultTo(true)
-    // A number that is raised by each change of webhook subscriptions.
+    // A number that increases with each change of webhook subscriptions.
     table.integer('webhook_epoch').notNullable().defaultTo(0)
     addIdentities(table)
   })
 
-  // A null limit is the default, which can change between releases.
+  // If a limit is null, the default applies, which can change between releases.
   await db.schema.createTable('workspace_limits', (table) => {
     table.uuid('workspace_id').primary().references('workspaces.id')
     for (const name of ['webhooks', 'passes', 'stored_bytes', 'waiting_jobs']) table.bigInteger(name)
@@ -53,9 +53,9 @@ export async function createWorkspaces(db: Knex): Promise<void> {
 
   // No foreign keys, because the log outlives the rows that it names.
   await db.schema.createTable('audit_entries', (table) => {
-    // IDs ascend with time, so lists and retention use their order.
+    // IDs ascend with time. Lists and retention rely on their order.
     table.uuid('id').primary()
-    // Null for an entry about the whole database.
+    // The workspace; null for an entry about the whole database.
     table.uuid('workspace_id')
     // The ID of a token or person; null for an operator.
     table.uuid('token_id')
@@ -64,7 +64,7 @@ export async function createWorkspaces(db: Knex): Promise<void> {
     // The subject of a person at the provider; null for a token or operator.
     table.text('actor_subject')
     table.text('action').notNullable()
-    // Null if there are several targets, or none.
+    // The ID of the target; null if there are several targets or none.
     table.uuid('target_id')
     // The pass whose history contains the entry, if the target is another row, such as a notification of the pass.
     table.uuid('pass_id')
@@ -88,11 +88,11 @@ async function createIdentities(db: Knex): Promise<void> {
     table.text('pass_type_identifier')
     table.text('team_identifier')
     table.text('issuer_id')
-    // The expiry of its certificate; null if nothing expires.
+    // The expiry of the identity's certificate; null if nothing expires.
     table.bigInteger('expires_at')
     // Certificates and keys, encrypted with the server key; null if the identity uses the account of the machine.
     table.text('sealed')
-    // A number that is raised by each change, so that servers reload the identity.
+    // A number that increases with each change, so that servers reload the identity.
     table.integer('version').notNullable()
     table.bigInteger('created_at').notNullable().index()
     table.bigInteger('updated_at').notNullable()

@@ -12,23 +12,23 @@ export async function createZones(db: Knex): Promise<void> {
     table.text('when_full').notNullable()
     // The passes inside plus the adjustments since the last reset; bigint, because the sum of adjustments has no limit.
     table.bigInteger('inside').notNullable()
-    // The threshold of the last event `zone.capacity`, in percent, or 0 if the next event is at the lowest threshold.
+    // The threshold of the last event `zone.capacity`, in percent; 0 if the next event is due at the lowest threshold.
     table.integer('alerted').notNullable()
-    // The number of resets.
+    // The number of the current segment, which is the number of resets.
     table.integer('segment').notNullable()
     table.bigInteger('reset_at')
-    // Raised by each change of settings, reset, and deletion, so that a scan can detect that it has outdated facts
-    // about the zone.
+    // A number that increases with each change of settings, each reset, and the deletion. From it, a scan detects that
+    // its facts about the zone are outdated.
     table.integer('version').notNullable()
     table.bigInteger('created_at').notNullable()
     table.bigInteger('updated_at').notNullable()
-    // Set instead of deleting the row, because scans and later offline reports refer to the zone.
+    // The time of the deletion. The row is kept, because scans and later offline reports refer to the zone.
     table.bigInteger('deleted_at')
     table.index(['workspace_id', 'id'])
     table.index(['workspace_id', 'project_id', 'id'])
   })
 
-  // The accepted scans with a zone that were not reversed. A segment is the time between two resets.
+  // The accepted scans with a zone that were not reversed. A segment is the time between two resets of the zone.
   await db.schema.createTable('zone_movements', (table) => {
     table.uuid('scan_id').primary()
     table.uuid('workspace_id').notNullable()
@@ -36,12 +36,12 @@ export async function createZones(db: Knex): Promise<void> {
     table.uuid('pass_id').notNullable().references('passes.id')
     table.integer('segment').notNullable()
     table.bigInteger('at').notNullable()
-    // Orders the movements of a pass with the same time.
+    // The order of movements of a pass that have the same time.
     table.integer('sequence').notNullable()
     table.text('direction').notNullable()
     // The change of `inside`: 1, -1, or 0 if the pass was already on this side.
     table.smallint('delta').notNullable()
-    // The scan that debited the use of an entry. A re-entry has the use of an earlier entry.
+    // For an entry, the scan that debited its use. A re-entry continues the use of an earlier entry.
     table.uuid('use_scan_id')
     table.index(
       ['workspace_id', 'pass_id', 'zone_id', 'segment', 'at', 'sequence', 'direction'],
@@ -63,7 +63,7 @@ export async function createZones(db: Knex): Promise<void> {
     table.index(['workspace_id', 'zone_id', 'at', 'segment', 'delta'], 'zone_adjustments_by_time')
   })
 
-  // Each reset starts a segment. Segment 0 has no row.
+  // Each reset of a zone starts a segment. Segment 0 has no row.
   await db.schema.createTable('zone_resets', (table) => {
     table.uuid('zone_id').notNullable().references('zones.id')
     table.integer('segment').notNullable()
