@@ -11,13 +11,13 @@ export type CardJson = Omit<Card, 'expiresAt'> & { expiresAt: string | null }
 export interface PictureOptions {
   /** The width of the terminal; `undefined` for no limit. */
   width: number | undefined
-  /** The color depth of the terminal; card colors are approximated. */
+  /** The color depth of the terminal, to which the card colors are reduced. */
   colorDepth: ColorDepth
-  /** The platform whose front is drawn: an iPhone rearranges fields and omits some; Android shows the card as given. */
+  /** The platform for which the front is drawn. An iPhone moves and omits fields; Android shows the card as given. */
   platform?: Platform
-  /** Whether the card is a poster, which an iPhone draws with the fields as given. */
+  /** Whether the card is a poster. An iPhone draws the fields of a poster as given. */
   isPoster?: boolean
-  /** Whether fields that an iPhone omits are drawn below a heading. By default, they are left out. */
+  /** Whether fields that an iPhone omits are drawn below a heading. By default, these fields are not drawn. */
   marksSurplus?: boolean
 }
 
@@ -65,7 +65,7 @@ function givenFront({ fields: { header, primary, secondary, auxiliary } }: CardJ
   return { header, primary, rows: [secondary, auxiliary], surplus: [] }
 }
 
-/** Draws the code if possible and if there is space; otherwise returns its text. */
+/** Draws the barcode. If it cannot be drawn or is wider than `room`, returns its text instead. */
 async function symbolOf({ barcode: { format, message, altText } }: CardJson, room: number) {
   const lines = await symbolLines(format, message)
   const width = lines?.[0]?.length ?? 0
@@ -87,7 +87,7 @@ function backOf({ fields, links, expiresAt }: CardJson): string {
   return entries.length > 0 ? details(entries) : ''
 }
 
-/** Draws a QR code in fixed colors, independent of the terminal's theme; `undefined` if there is no space. */
+/** Draws a QR code, always black on white if there are colors. Returns `undefined` if it is wider than the terminal. */
 export async function drawQr(
   message: string,
   { width, colorDepth: depth }: Pick<PictureOptions, 'width' | 'colorDepth'>,
@@ -132,7 +132,7 @@ function frame(lines: readonly Line[]): string[] {
   return [`╭${edge}╮`, ...texts.map((text) => `│ ${text} │`), `╰${edge}╯`]
 }
 
-/** Returns the width of the card, measured on a blank line, in which every character takes one column. */
+/** Returns the width of the card in columns, measured on a blank line, because a space takes exactly one column. */
 function widthOf(lines: readonly Line[]): number {
   const blank = lines.find((line) => line.every(({ text }) => text.trim() === ''))
   return blank?.reduce((sum, { text }) => sum + text.length, 0) ?? 0
@@ -158,12 +158,10 @@ function channels(color: string): [number, number, number] {
   return [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16)) as [number, number, number]
 }
 
-/** Modules of a two-dimensional code, row by row: `true` is dark. */
+/** The modules (squares) of a two-dimensional code, row by row: `true` is dark. */
 export type Modules = boolean[][]
 
-/**
- * The maximum message length. Longer messages are not encoded, because encoding is slow and the code fits no terminal.
- */
+/** The maximum length of an encoded message. Longer messages take long to encode, and their codes fit no terminal. */
 const MAX_LENGTH = 1000
 
 async function symbolLines(format: BarcodeFormat, message: string): Promise<string[] | undefined> {
@@ -192,7 +190,7 @@ async function encode(format: BarcodeFormat, message: string) {
   }
 }
 
-/** The height of a linear code, in lines. A scanner held at an angle still crosses all of its bars. */
+/** The height of a linear code, in lines: tall enough that a scanner held at an angle crosses all bars. */
 const LINEAR_HEIGHT = 5
 
 /** Draws a linear code with two modules per character, in its left and right half. */
@@ -207,12 +205,12 @@ async function linearLines(format: BarcodeFormat, message: string): Promise<stri
   return Array.from({ length: LINEAR_HEIGHT }, () => line)
 }
 
-/** The characters by their light halves: none, left, right, and both. Light halves have the foreground color. */
+/** The characters for two modules: none, the left, the right, or both are light (the foreground color). */
 const halves = [' ', '▌', '▐', '█']
 
 /**
- * Draws two modules per character, in its upper and lower half. Light modules have the foreground color, and dark
- * modules the background color.
+ * Draws two modules per character, one above the other. Light modules have the foreground color, and dark modules the
+ * background color.
  */
 export function halfBlocks(modules: Modules): string[] {
   const lines: string[] = []
@@ -239,7 +237,7 @@ function framed({ pixs, pixx, pixy }: { pixs: number[]; pixx: number; pixy: numb
 
 type Style = 'label' | 'value' | 'strong' | 'symbol'
 
-/** A line of the card; its parts fill the inner width. */
+/** A line of the card, as styled parts that together fill the inner width. */
 type Line = { text: string; style: Style }[]
 
 const GAP = 2
@@ -281,7 +279,7 @@ function rowLines(fields: readonly CardField[], width: number, value: Style): Li
   return Array.from({ length: height }, (_, row) =>
     cells.map((cell, index) => {
       const { text, style } = cell[row] ?? { text: '', style: value }
-      // Give the remainder of the division to the last column.
+      // Give the rest of the width to the last column. Otherwise, rounding would leave the line too short.
       const isLast = index === cells.length - 1
       const room = isLast ? width - index * (column + GAP) : column + GAP
       return { text: pad(text, room), style }

@@ -13,8 +13,8 @@ type Flag = Command.Flag.Cached
 type Commands = Pick<Config, 'commands' | 'topics' | 'findCommand'>
 
 /**
- * Completes the last of `words`, which follow the program's name. Returns nothing for free text and files. The shell
- * splits the words: `--status=ISS` can be three.
+ * Completes the last word of a command line. `words` are the words after the program's name, as the shell splits them:
+ * bash splits `--status=ISS` into three. Returns nothing for free text and files.
  */
 export async function complete(config: Commands, words: readonly string[]): Promise<Offer[]> {
   const { before, current } = joined(words)
@@ -90,7 +90,7 @@ async function valuesOf(
   words: readonly string[],
   current: string,
 ): Promise<Offer[]> {
-  // In a comma-separated list, complete the last value.
+  // In a comma-separated list, keep the earlier values and complete the last one.
   const done = flag.delimiter ? current.slice(0, current.lastIndexOf(',') + 1) : ''
   const offers = flag.options?.map((value) => ({ value })) ?? (await named(command, 'flags', flag.name, words))
   return starting(
@@ -132,16 +132,13 @@ interface Offer {
   about?: string | undefined
 }
 
-/** The age up to which cached names are used without a request. It is short, so that new rows are found soon. */
+/** The maximum age of cached names that are offered without a request. It is short, so that new rows appear soon. */
 const FRESH_MS = 30_000
 
-/** The age after which cached names are ignored. Younger names are used while the server is unreachable. */
+/** The maximum age of cached names that are offered while the server is unreachable. */
 const KEPT_MS = 24 * 3_600_000
 
-/**
- * The timeout of the server call. It is short, because the user waits at the prompt, and the start of the program also
- * takes time.
- */
+/** The timeout of the request to the server. It is short, because the user waits at the prompt. */
 const TIMEOUT_MS = 400
 
 function profileNames(): Offer[] {
@@ -149,9 +146,7 @@ function profileNames(): Offer[] {
   return Object.entries(readProfiles(path).profiles).map(([value, { url }]) => ({ value, about: url }))
 }
 
-/**
- * Returns the keys or names of all rows of a kind. Caches them for 30 seconds in a file that only its owner can read.
- */
+/** Returns the keys or names of all rows of a kind. Caches them in a file that only its owner can read. */
 async function serverNames(kind: NamedKind, flags: ConnectionFlags): Promise<Offer[]> {
   const { url, token } = resolveConnection(flags)
   if (!token) return []
@@ -168,7 +163,7 @@ async function serverNames(kind: NamedKind, flags: ConnectionFlags): Promise<Off
   return offers
 }
 
-/** Returns `undefined` if the server does not respond in time. */
+/** Requests the offers from the server. Returns `undefined` after a timeout or an error. */
 async function ask(kind: NamedKind, url: string, token: string): Promise<Offer[] | undefined> {
   const client = createClient({ url, token, attempts: 1 })
   const late = new AbortController()

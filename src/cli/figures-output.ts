@@ -19,7 +19,7 @@ export interface Canvas {
 
 type Series = [name: string, values: number[]]
 
-/** Returns all figures in the order of the API. Scans have a figure for each reason that occurs. */
+/** Returns all figures in the order of the API. Scans have one figure for each reason in the response. */
 function seriesOf({ items }: ProjectFigures): Series[] {
   const series = new Map<string, number[]>()
   items.forEach((item, index) => {
@@ -48,8 +48,8 @@ const BESIDE_LINE = 34
 const LONGEST_LINE = 60
 
 /**
- * Returns a line per figure with its sum and a sparkline. If there are too many buckets, each character of the
- * sparkline combines several buckets.
+ * Returns a line per figure with its sum and a sparkline. If the buckets do not fit, each character of the sparkline is
+ * the sum of several buckets.
  */
 export function sparklines(figures: ProjectFigures, width = Number.POSITIVE_INFINITY): string {
   const room = Math.max(8, Math.min(LONGEST_LINE, width - BESIDE_LINE))
@@ -61,7 +61,7 @@ export function sparklines(figures: ProjectFigures, width = Number.POSITIVE_INFI
   return table(seriesOf(figures), columns)
 }
 
-/** Returns a sparkline: zero is a space, and any other value is at least the lowest step. */
+/** Returns a sparkline: a space for zero, and at least the lowest bar for any other value. */
 function sparkline(values: number[], room: number): string {
   const each = Math.ceil(values.length / room)
   const steps = Array.from({ length: Math.ceil(values.length / each) }, (_, n) =>

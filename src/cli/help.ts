@@ -1,6 +1,6 @@
 import { type Command, CommandHelp, Help } from '@oclif/core'
 
-/** The help of a command. Closes the gaps that oclif leaves in the usage when it removes repeated flag names. */
+/** The help of a command. Removes the gaps that oclif leaves in the usage line when it drops repeated flags. */
 class ProgramCommandHelp extends CommandHelp {
   protected override defaultUsage(): string {
     const alternatives = super.defaultUsage().replaceAll(/ \| (?=[|\])]| \|)/g, '')
@@ -23,7 +23,7 @@ export default class ProgramHelp extends Help {
   protected override CommandHelpClass = ProgramCommandHelp
 
   /**
-   * Shows the help of a command, a topic, or, after `api`, an operation. For an unknown name, suggests similar ones.
+   * Shows the help of a command, a topic, or (after `api`) an operation. For an unknown name, suggests similar names.
    */
   override async showHelp(argv: string[]): Promise<void> {
     const words = argv.filter((word) => !word.startsWith('-'))
@@ -33,7 +33,7 @@ export default class ProgramHelp extends Help {
     if (failures[0]) throw failures[0].error
   }
 
-  /** Shows the reference of an endpoint. Loads it on demand because it is large. */
+  /** Shows the reference of an endpoint. Loads the module on demand, because it is large. */
   private async showOperation(name: string): Promise<void> {
     const { operationHelp } = await import('./operation-help.ts')
     try {

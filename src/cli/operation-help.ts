@@ -13,8 +13,8 @@ interface Described {
 }
 
 /**
- * Returns the reference of an endpoint (`scans.create`) or of a resource (`scans`). @throws UsageError with a
- * suggestion
+ * Returns the reference of an endpoint (`scans.create`) or of a resource (`scans`).
+ * @throws UsageError that suggests a similar name
  */
 export function operationHelp(name: string): string {
   const all = readOperations()
@@ -35,7 +35,7 @@ export function operationHelp(name: string): string {
 
 let operations: (Described & { route: string })[] | undefined
 
-/** Returns the operations. Caches them, because the OpenAPI document is large. */
+/** Returns all operations. Caches them, because reading the large OpenAPI document is slow. */
 function readOperations() {
   operations ??= Object.entries(openApiDocument().paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({

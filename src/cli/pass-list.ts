@@ -60,7 +60,7 @@ export const passFilterFlags = {
   'sort-dir': Flags.option({ summary: 'Sort order of --sort-by (default: desc).', options: sortDirections })(),
 }
 
-/** Returns `--sort` as query parameters, which sort all pages; `undefined` if the server cannot sort by the field. */
+/** Returns `--sort` as query parameters, to sort across pages; `undefined` if the server cannot sort by the field. */
 export function sortQuery(text = ''): Pick<Query, 'sortBy' | 'sortDir'> | undefined {
   const [name, direction = 'asc'] = text.split(':')
   const sortBy = passSorts.find((known) => known === name)
@@ -95,7 +95,7 @@ export function passQuery(flags: Interfaces.InferredFlags<typeof passFilterFlags
     sortDir: flags['sort-dir'],
   }
   const filters: Record<string, unknown> = query
-  // Add the values of --where to the flag for the same filter, because all values of a filter are alternatives.
+  // Merge the values of --where with the flag for the same filter. Otherwise, --where would replace the flag.
   for (const [name, values] of Object.entries(parseWhere(flags.where) ?? {})) {
     filters[name] = filters[name] === undefined ? values : [filters[name], values].flat()
   }

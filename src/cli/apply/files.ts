@@ -37,7 +37,7 @@ export type WebhookFile = JsonFile<z.output<typeof WebhookContent>>
 /** The `limits.json` file: the limits of the workspace. Omitted limits are not changed. */
 export type LimitsFile = JsonFile<z.output<typeof LimitsContent>>
 
-/** The desired state in a folder. A kind without a folder or file is not managed. */
+/** The desired state, read from a folder. Objects of a kind without a folder or file stay unchanged. */
 export interface DesiredState {
   projects?: ProjectFile[] | undefined
   templates?: TemplateFile[] | undefined
@@ -109,8 +109,8 @@ function mapNames<N extends string, T>(names: readonly N[], value: T): Record<N,
 const Content = z.record(z.string(), z.string().nullable())
 
 /**
- * A file with the signing secrets of new webhooks, by URL. The server returns each secret only once. Only the file's
- * owner can read it (0600). `null` marks a webhook whose creation has started.
+ * A file with the signing secrets of new webhooks, by URL, because the server returns each secret only once. Only the
+ * owner of the file can read the file (0600). `null` marks a webhook whose creation has started.
  */
 export class SecretsFile {
   readonly path: string
@@ -135,10 +135,7 @@ export class SecretsFile {
     return Object.hasOwn(this.#content, url) && this.#content[url] === null
   }
 
-  /**
-   * Stores the secret of a webhook. The file is flushed to disk when the promise resolves. `null` means that the
-   * creation has started and the secret is not known.
-   */
+  /** Stores the secret of a webhook, or `null` before the webhook is created. Flushes the file to disk. */
   async set(url: string, secret: string | null): Promise<void> {
     await this.#change((content) => ({ ...content, [url]: secret }))
     if (secret !== null) this.written += 1

@@ -34,13 +34,13 @@ export interface Step {
   carryOut?: () => Promise<Outcome>
 }
 
-/** Whether the files and the server differ. Objects without a file count only if they are to be deleted. */
+/** Whether the files and the server differ. An object without a file counts only if it will be deleted. */
 export function isDifference({ action }: Pick<Step, 'action'>): boolean {
   return action !== 'unchanged' && action !== 'notInFiles'
 }
 
 export interface PlanOptions {
-  /** Whether to delete objects that no file describes. Kinds without files are not affected. */
+  /** Whether to delete objects that no file describes. Objects of a kind without a folder are kept. */
   prune: boolean
   publish: boolean
   secrets: SecretsFile
@@ -60,7 +60,7 @@ export async function planApply(client: Client, desired: DesiredState, options: 
   return [
     ...(await planContent(client, desired, options, planEnd)),
     ...(desired.webhooks ? await planWebhooks(client, desired.webhooks, options, planEnd) : []),
-    // Delete templates before their projects.
+    // `ends` is in reverse order, so that templates are deleted before their projects.
     ...ends,
     ...(desired.limits ? [await planLimits(client, desired.limits)] : []),
   ]
@@ -112,7 +112,7 @@ async function planWebhooks(
   return files.map((file) => planWebhook(client, file, stored, secrets))
 }
 
-/** Compares the limits. The step never changes them, because only operators can set limits. */
+/** Compares the limits with their file. The step changes nothing, because only operators can set limits. */
 async function planLimits(client: Client, { path, value }: LimitsFile): Promise<Step> {
   const { $schema: _, ...wanted } = value
   const { name, limits } = await client.workspace.get()
@@ -127,7 +127,7 @@ async function planLimits(client: Client, { path, value }: LimitsFile): Promise<
   return { ...step, action: 'operator', note }
 }
 
-/** Treats an object that was deleted concurrently as deleted. */
+/** Deletes an object. Also succeeds if another client has already deleted the object. */
 async function deleted(remove: () => Promise<unknown>): Promise<'deleted'> {
   try {
     await remove()
@@ -203,7 +203,7 @@ function requireOne<T extends { id: string }>(
 
 export interface TemplatePlanOptions {
   publish: boolean
-  /** The IDs of projects by name. The steps of new projects add their IDs when they run. */
+  /** The IDs of projects by name. A step that creates a project adds its ID. */
   projectIds: ProjectIds
 }
 
@@ -222,7 +222,7 @@ async function planTemplate(client: Client, file: TemplateFile, options: Templat
   if (publish && stage === 'draft') changes.push({ path: 'stage', before: 'draft', after: 'published' })
   if (stored && changes.length === 0) return { ...step, action: 'unchanged', changes }
   if (publish) await requirePublishable(file)
-  // List no changes for a new template, because all of its values would be listed.
+  // List no changes for a new template. Otherwise, all of its values would be listed.
   return stored
     ? { ...step, action: 'change', changes, carryOut }
     : { ...step, action: 'create', changes: [], carryOut }

@@ -59,7 +59,7 @@ export const concurrencyFlag = Flags.integer({
   max: 16,
 })
 
-/** Options of a renamed flag: the old name still works, with a warning. */
+/** Returns the options of a renamed flag, whose old name still works but prints a warning. */
 export function formerly(name: string) {
   return { aliases: [name], deprecateAliases: true }
 }
@@ -85,7 +85,7 @@ export const htmlFlag = Flags.string({
   parse: parsePath,
 })
 
-/** Creates a repeatable filter whose values are alternatives. */
+/** Creates a filter flag that can be repeated. A row matches if it has any of the values. */
 export function filterFlag(summary: string) {
   return Flags.string({ summary: `${summary} Repeatable.`, ...repeatable })
 }
@@ -116,7 +116,7 @@ export function projectQuery(projects: string[] | undefined): { projectId?: stri
   return projects ? { projectId: projects.map((project) => (project === 'none' ? 'null' : project)) } : {}
 }
 
-/** Returns the hint below a page; `undefined` if no more rows follow. */
+/** Returns the hint that more rows follow; `undefined` on the last page. */
 export function moreHint(page: Page<unknown>): string | undefined {
   if (!page.hasMore) return undefined
   const shown = page.offset + page.items.length

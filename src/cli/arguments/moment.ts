@@ -36,7 +36,7 @@ export const lifetimeFlag = Flags.string({
   summary: 'Lifetime, such as 3s, 15m, 12h, or 30d; or never (default: a year).',
 })
 
-/** Returns `null` for never, and `undefined` if the flag was omitted. @throws UsageError */
+/** Parses a lifetime. Returns `null` for `never`, and `undefined` if the flag was omitted. @throws UsageError */
 export function parseLifetime(text: string | undefined, now: Date): Date | null | undefined {
   if (text === undefined) return undefined
   return text === 'never' ? null : shift(now, parseDuration(text, '--expires-in'))

@@ -11,20 +11,17 @@ export type NamedKind = 'project' | 'template' | 'webhook' | 'door' | 'zone' | '
 interface Mark {
   kind: NamedKind
   /**
-   * If set, a prompt on a terminal asks for a missing value, unless the input named by `unless` has a value. `orNone`
-   * makes the value optional: it is the label of the first choice, which selects no row.
+   * If set, a terminal prompts for a missing value, except if the input named `unless` has a value. If `orNone` is set,
+   * the value is optional: `orNone` is the label of the first choice, which selects no row.
    */
   ask?: { orNone?: string; unless?: string }
   /** Whether the word `none` (`null` in the API) is accepted. */
   mayBeNone: boolean
-  /**
-   * Whether the command receives the text and finds the row itself, for example from a cache while the server is
-   * unreachable.
-   */
+  /** Whether the command receives the text and finds the row itself, as a command that works offline does. */
   isFoundByCommand: boolean
 }
 
-/** Marks an argument or flag as the name of a row: the command receives the id. */
+/** Marks an argument or flag as the key, name, or id of a row. The command receives the id. */
 export function named<T extends object>(
   kind: NamedKind,
   input: T,
@@ -33,7 +30,7 @@ export function named<T extends object>(
   return Object.assign(input, { named: { kind, mayBeNone, isFoundByCommand, ...(ask && { ask }) } satisfies Mark })
 }
 
-/** Makes an input optional if a prompt can ask for its value, so that oclif accepts a call without it. */
+/** Makes an input optional if a prompt can ask for its value, so that oclif accepts a call without the input. */
 export function askable<T extends Readonly<Record<string, object>>>(inputs: T): T {
   const relaxed = Object.entries(inputs).map(([name, input]) => {
     return [name, markOf(input)?.ask ? { ...input, required: false } : input] as const
@@ -73,8 +70,8 @@ export async function askForNames(
 }
 
 /**
- * Returns no candidates if the server is slow or unreachable, or if permission is missing, because the value is
- * optional.
+ * Returns no candidates if the server is slow or unreachable, or if permission is missing. The prompt is then skipped,
+ * because its value is optional.
  */
 async function withoutWaiting(reading: Promise<Candidate[]>): Promise<Candidate[]> {
   try {
@@ -176,7 +173,7 @@ export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
 export const SHORTEST_PREFIX = 4
 const MAX_LISTED = 10
 
-/** @throws CliError if no row matches, UsageError with a list if several do */
+/** @throws CliError if no row matches, UsageError that lists the rows if several match */
 export function findCandidate(listed: readonly Candidate[], kind: NamedKind, text: string): string {
   const prefix = new RegExp(`^[0-9a-f-]{${SHORTEST_PREFIX},}$`, 'i').test(text) ? text.toLowerCase() : undefined
   const [byKey, byName, byId]: Candidate[][] = [[], [], []]
@@ -190,7 +187,7 @@ export function findCandidate(listed: readonly Candidate[], kind: NamedKind, tex
     throw new CliError(`No ${kind} is called ${text}`, {
       code: 'NOT_FOUND',
       details: { [kind]: text },
-      // Only the operator can list identities, because the list includes identities of other workspaces.
+      // Do not suggest "identity list": it lists the identities of all workspaces, so only the operator can run it.
       hint:
         kind === 'identity'
           ? 'to list the identities of this workspace, run "passes api GET /v1/identities"; to add one, run "passes identity use" on the server.'
@@ -233,7 +230,7 @@ const wordings: Record<NamedKind, string> = {
   identity: 'Name or ID of the identity',
 }
 
-/** Creates an argument that accepts any name of a row: `namedArg('template')`. The command receives the id. */
+/** Creates an argument for the key, name, or id of a row. The command receives the id. */
 export function namedArg(kind: NamedKind) {
   return named(kind, Args.string({ description: `${wordings[kind]}.`, required: true }))
 }
@@ -242,14 +239,12 @@ export function optionalNamedArg(kind: NamedKind) {
   return named(kind, Args.string({ description: `${wordings[kind]}.` }))
 }
 
-/** Creates a flag that accepts any name of a row. `what` completes the sentence of its summary. */
+/** Creates a flag for the key, name, or id of a row. `what` is appended to the summary. */
 export function namedFlag(kind: NamedKind, what = '', options: Parameters<typeof named>[2] = {}) {
   return named(kind, Flags.string({ summary: `${wordings[kind]}${what}.` }), options)
 }
 
-/**
- * Creates a required flag that accepts any name of a row. If it is missing on a terminal, the user chooses from a list.
- */
+/** Creates a required flag for the key, name, or id of a row. On a terminal, a missing flag opens a list of choices. */
 export function requiredFlag(kind: NamedKind, what = '') {
   return named(kind, Flags.string({ summary: `${wordings[kind]}${what}.`, required: true }), { ask: {} })
 }

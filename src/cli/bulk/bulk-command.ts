@@ -59,8 +59,8 @@ interface BulkCall<Name extends string> {
   file: string
   flags: BulkFlags
   /**
-   * A preview shown before a new run; on a terminal it asks for confirmation. Skipped for a pipe, which cannot be
-   * read twice.
+   * The preview of a new run, which the user confirms on a terminal. There is no preview for a pipe, because a pipe
+   * cannot be read twice.
    */
   plan?: {
     // biome-ignore lint/suspicious/noExplicitAny: the rows of a plan can have another type than the rows of the run
@@ -148,7 +148,7 @@ function goOnWith({ hasJournal }: { hasJournal: boolean }): string {
   return hasJournal ? `resume with: ${repeat()}` : `send the same input again (nothing is done twice): ${repeat()}`
 }
 
-/** Returns the command line of this call, without `--restart`, which would start a new run. */
+/** Returns the command line that repeats this call, without `--restart`, which would discard the completed rows. */
 function repeat(): string {
   return commandLine({ without: ['--restart'] })
 }

@@ -29,14 +29,14 @@ export interface BulkOptions {
   file: string
   /** The origin of the server. A run with another server cannot resume the journal. */
   server: string
-  /** A path, or `-` for stdout. On stdout, each run begins with the first row. */
+  /** The output file, or `-` for stdout. With stdout, each run begins with the first row. */
   out: string | undefined
   failures: string | undefined
   dryRun: boolean
   restart: boolean
   rawCells: boolean
   stop: AbortSignal
-  /** Called before the first row of a new run. If it throws, nothing is done. */
+  /** Called before the first row of a new run. If the callback throws, no row is processed. */
   review?: (() => Promise<void>) | undefined
   /** A client with few retries, for calls before the first row. */
   client: Client
@@ -118,7 +118,7 @@ export async function runFile<Item, Name extends string>(
     await using out = await write(options.out, start.outBytes, outHeader(columns, action.resultColumns))
     await using failures = await write(options.failures, start.failuresBytes, failuresHeader(columns))
     const began = { done: start.bytes, rows: start.rows, failed: start.failing }
-    // Show no bar if the result rows are printed on the terminal.
+    // Show no progress bar if the result rows are printed on the terminal. Otherwise, the bar would overwrite rows.
     const isShown = options.out === '-' && process.stdout.isTTY
     using progress = isShown ? undefined : await startProgress({ total: await sizeOf(file), start: began })
     const logAboveProgress = progress?.note ?? note
@@ -151,7 +151,7 @@ function countsOf<Name extends string>(outcomes: readonly Outcome<Name>[], { cou
   return Object.fromEntries(numbers) as Record<Name, number>
 }
 
-/** Returns the counts to report if the command is repeated after its run was completed. */
+/** Returns the counts to report if the command of a completed run is called again. */
 function again(entry: JournalEntry, outcomes: readonly Outcome[]): JournalEntry {
   const counts: JournalEntry['counts'] = {}
   for (const { name, again: counted = name } of outcomes) {
@@ -244,7 +244,7 @@ export function showSummary(summary: BulkSummary, outcomes: readonly Outcome[]):
   }
   const numbers = details([
     ['Rows', count(rows)],
-    // Show a sub-count only if it is not zero.
+    // Show an outcome that is counted within another outcome only if it occurs.
     ...outcomes
       .filter(({ name, within }) => !within || counts[name]! > 0)
       .map(({ name, title }) => [title, count(counts[name]!)] as const),

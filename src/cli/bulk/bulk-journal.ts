@@ -26,7 +26,7 @@ export type JournalHead = z.output<typeof JournalHead>
 
 const whole = z.int().nonnegative()
 
-/** A checkpoint of a run over a file. All rows before it are complete; rows after it are sent again. */
+/** A checkpoint of a run. All rows before the checkpoint are complete. A resumed run sends the rows after it again. */
 const JournalEntry = z.object({
   rows: whole,
   /** The offset of the end of the completed rows in the input, in bytes. */
@@ -42,13 +42,13 @@ const JournalEntry = z.object({
 export type JournalEntry = z.output<typeof JournalEntry>
 
 export interface Journal<Entry = JournalEntry> {
-  /** The checkpoint from which to resume; `undefined` for the start. */
+  /** The checkpoint from which the run resumes; `undefined` if the run begins with the first row. */
   readonly start: Entry | undefined
   /** @throws FileInUseError if another run took the journal over, for example after this machine slept */
   assertHeld(): void
   /** @throws FileInUseError if another run took the journal over */
   append(entry: Entry): void
-  /** Returns when all appended entries are flushed to disk. */
+  /** Flushes all appended entries to disk. */
   sync(): void
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -89,7 +89,7 @@ interface JournalOptions<Entry> {
 
 /**
  * Opens or creates the journal of a run, and locks it. Removes an invalid line, such as one that a crash cut off, and
- * everything after it. Replaces another run's journal if it is complete or has no rows; `restart` replaces any file.
+ * everything after it. Replaces another run that is complete or has no rows; with `restart`, replaces any file.
  * @throws FileInUseError if another run holds the lock
  * @throws CliError if, without `restart`, the file is not a journal, or has an unfinished run of another command, file,
  * or version of this program
@@ -107,7 +107,7 @@ export function openJournal<Entry extends { rows: number; complete?: boolean }>(
       throw new CliError(`${path} contains an unfinished run ${difference}`, {
         code: 'JOURNAL_MISMATCH',
         details: { journal: path },
-        // Suggest a new run if the file was replaced, because a run cannot be resumed with another file.
+        // If the input file was replaced, suggest only a new run, because the run cannot be resumed with another file.
         hint: difference === OTHER_FILE ? ANEW : `resume with the command of that run, or ${ANEW}`,
       })
     }
@@ -145,9 +145,9 @@ function journalOver<Entry>(
 }
 
 /**
- * Returns the last checkpoint that the output files still contain. A power failure can remove later ones, and a deleted
- * output file leaves only the start. For a complete run, returns its last checkpoint if the files are not empty: users
- * can edit them.
+ * Returns the last checkpoint that the output files still contain, because a power failure can shorten the files. For a
+ * complete run, returns its last checkpoint even if a user shortened the files. If a file is empty or was deleted, the
+ * run starts again.
  */
 async function startOf(entries: JournalEntry[], head: JournalHead): Promise<JournalEntry | undefined> {
   const outBytes = await sizeOf(head.out)
@@ -157,7 +157,7 @@ async function startOf(entries: JournalEntry[], head: JournalHead): Promise<Jour
   return entries.findLast((entry) => entry.outBytes <= outBytes && entry.failuresBytes <= failuresBytes)
 }
 
-/** Returns the size of an output file; infinity, which matches every checkpoint, if the output is not requested. */
+/** Returns the size of an output file; infinity, which contains every checkpoint, if no output is requested. */
 async function sizeOf(path: string | null | undefined): Promise<number> {
   if (path == null) return Number.POSITIVE_INFINITY
   return stat(path).then(({ size }) => size, ifMissing(0))

@@ -9,8 +9,8 @@ export type RowCheck<Item> = (cells: readonly string[]) => CheckedItem<Item> | P
 type CheckedItem<Item> = { item: Item } | { errors: string[] }
 
 /**
- * Checks row by row. Rejects a row whose key is in an earlier row with other content, because concurrent rows have no
- * order. `idColumn` is the column that the error names.
+ * Checks row by row. Rejects a row if an earlier row has the same key and other content: concurrent rows have no order,
+ * so either row could win. Errors name the column `idColumn`.
  * @param namesOf the values, by column, that rows with different external ids must not share
  * @param keyOf the key of a row. Default: the external id
  */
@@ -106,7 +106,7 @@ export const GROUP_COLUMN = 'groupKey'
 export interface OwnColumn {
   /** The column's name; `undefined` if the command has no such column. */
   name: string | undefined
-  /** Set if the column is required. For the error message: its purpose, and the flag that selects another column. */
+  /** Set if the column is required: its purpose and the flag that selects another column, for the error message. */
   required?: readonly [what: string, flag: string] | undefined
 }
 
@@ -171,7 +171,7 @@ export function idColumn(name: string): OwnColumn {
 }
 
 /**
- * Returns the column that a flag names, which is then required. Without the flag, returns the usual column, which is
+ * Returns the column that a flag names, and requires it. Without the flag, returns the default column, which is
  * optional. An empty flag selects no column.
  */
 export function namedColumn(
@@ -218,7 +218,7 @@ class DuplicateIds {
   #slots = new Uint32Array(START_SLOTS * WORDS)
   #size = 0
 
-  /** Returns the line of the first row with the same id, if any, and whether its content was the same. */
+  /** Adds a row. If an earlier row has the id, returns the line of that row and whether its content is the same. */
   add(id: string, content: string, line: number): { line: number; isSame: boolean } | undefined {
     const idHash = hash('sha1', id)
     const high = wordAt(idHash, 0)

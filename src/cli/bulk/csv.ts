@@ -42,7 +42,7 @@ export async function openCsv(
   const dialect = { ...detected, delimiter, bom: detected.bom || input.isUtf16 || separator?.bom === true, rawCells }
   const before = { line: separator ? 1 : 0, bytes: separator?.bytes ?? 0, scale: input.isUtf16 ? 2 : 1 }
   const meaning = (cells: string[]) => (rawCells ? cells : cells.map(unescapeCell))
-  // The last row that was parsed, even if it was not consumed. A failure is in the row after it.
+  // The last row that was parsed, even if it was not consumed. A parser error is in the row after it.
   const last: LastRead = { line: before.line }
   const parser = parse({
     bom: true,
@@ -60,7 +60,7 @@ export async function openCsv(
     skip_empty_lines: true,
     skip_records_with_empty_values: true,
   })
-  // Ignore errors here: `pipeline` passes an error of the source to the parser, whose reader receives it.
+  // Ignore errors in this callback: `pipeline` also passes them to the parser, and `readable` handles them there.
   pipeline(Readable.from(joined(head, chunks)), parser, () => undefined)
   const records = parser[Symbol.asyncIterator]() as AsyncIterator<ParsedRecord>
   const first = await readable(() => records.next(), last)
@@ -83,7 +83,7 @@ interface LastRead {
   line: number
 }
 
-/** The position in the input at which parsing starts, and `scale`, the number of file bytes for each parsed byte. */
+/** The position in the input at which parsing starts. `scale` is the number of file bytes per parsed byte. */
 interface Before {
   line: number
   bytes: number
@@ -118,7 +118,7 @@ async function* rowsOf(
 function problemOf(cells: string[], raw: string, columns: number): string | undefined {
   for (const cell of cells) {
     // Detect an unclosed quote. A cell can start with a quote only if the file encloses the cell in quotes and doubles
-    // the quotes in it. Otherwise, the cell was not closed properly and can contain the next rows.
+    // the quotes in it. Otherwise, the quote is unclosed, and the cell can contain the next rows.
     if (cell.startsWith('"') && !raw.includes(`"${cell.replaceAll('"', '""')}"`)) {
       return 'A quote is opened, but not closed at the end of the cell'
     }
@@ -186,7 +186,7 @@ function utf16Of(head: Buffer): 'utf-16le' | 'utf-16be' | undefined {
   return (a === 0xfe && b === 0xff) || (a === 0 && b && c === 0 && d) ? 'utf-16be' : undefined
 }
 
-/** Signatures of workbooks: a zip archive, and the compound file used before 2007. */
+/** File signatures of workbooks: a ZIP archive, and the compound file that Excel used before 2007. */
 const workbooks = [
   { name: 'a workbook (.xlsx or .ods) or another zip archive', signature: Buffer.from('PK\u0003\u0004', 'latin1') },
   { name: 'an old Excel workbook (.xls)', signature: Buffer.from([0xd0, 0xcf, 0x11, 0xe0]) },
@@ -247,7 +247,7 @@ export interface Dialect {
 
 const delimiters = [',', ';', '\t'] as const
 
-/** Detects the format from the header line: the most frequent delimiter outside quotes. */
+/** Detects the format from the header line. The delimiter is the most frequent candidate outside quotes. */
 function detectDialect(head: Buffer): Omit<Dialect, 'rawCells'> {
   const text = head.toString('utf8')
   const bom = text.startsWith('\uFEFF')
@@ -269,7 +269,7 @@ export function formatRows(rows: readonly (readonly (string | null)[])[], dialec
   return stringify(written as (string | null)[][], { delimiter, record_delimiter: newline, quoted_match: /[\r\n]/ })
 }
 
-/** Skips leading empty lines and line breaks in quotes. A CR at the end might be half of a CRLF. */
+/** Returns the first line that is not empty. Ignores line breaks in quotes, and a last CR (maybe half of a CRLF). */
 function firstLine(text: string): { line: string; newline: Dialect['newline'] | undefined } {
   const match =
     /^\uFEFF?(?:sep=.(?:\r\n|\n|\r)|(?!sep=.[\r\n]))[\r\n]*(?:"[^"]*"|[^"\r\n])+?(\r\n|\n|\r(?=[\s\S]))/i.exec(text)
@@ -282,15 +282,14 @@ const FORMULA = /^[=+\-@\t\r]/
 const NUMBER = /^[+-]\(?[.,]?\d[\d .,()\-/\u00A0\u202F]*(?:e[+-]?\d+)?%?$/i
 
 /**
- * Escapes cells that a spreadsheet would run as formulas, with a leading apostrophe: a spreadsheet shows such a cell as
- * text. Cells that already have apostrophes before a formula sign get another one, so that reading restores the exact
- * text.
+ * Adds a leading apostrophe to a cell that a spreadsheet would run as a formula, so that the cell is shown as text. A
+ * formula that already has apostrophes gets another apostrophe, so that reading restores the exact text.
  */
 export function escapeCell(text: string): string {
   return isFormula(text) ? `'${text}` : text
 }
 
-/** Returns the cell that was passed to `escapeCell`. */
+/** Reverses `escapeCell`. */
 export function unescapeCell(text: string): string {
   return text.startsWith("'") && isFormula(text.slice(1)) ? text.slice(1) : text
 }

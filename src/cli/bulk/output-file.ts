@@ -6,7 +6,7 @@ import { type Dialect, formatRows } from './csv.ts'
 
 /** A CSV output file, which a resumed run appends to. */
 export interface OutputFile {
-  /** The number of bytes written. The journal stores it, and a resumed run truncates the file to it. */
+  /** The size of the file, in bytes. The journal stores this size, and a resumed run truncates the file to it. */
   readonly bytes: number
   append(rows: readonly (readonly (string | null)[])[]): Promise<void>
   sync(): Promise<void>

@@ -6,7 +6,7 @@ import type { CsvFile, CsvRow } from './csv.ts'
 export interface RowAction<Item, Name extends string = string> {
   /** The name of the command, such as `issue`. A journal belongs to one command. */
   command: string
-  /** Flag names and values that a resumed run must share with the first one. */
+  /** The flags, with their values, that must be the same when a run is resumed. */
   settings: Readonly<Record<string, string>>
   batchesInFlight: number
   plan(client: Client, header: string[]): Promise<RowPlan<Item, Name>>
@@ -30,16 +30,16 @@ export interface RowPlan<Item, Name extends string = string> {
   columns: Columns
   /** All possible outcomes of a row, in the order of the summary. */
   outcomes: readonly Outcome<Name>[]
-  /** Checks every row as far as possible without the server. */
+  /** Checks every row with the rules that need no server. */
   check(rows: CsvFile['rows']): AsyncIterable<CheckedRow<Item>>
 }
 
 export interface Outcome<Name extends string = string> {
   name: Name
   title: string
-  /** The outcome to report instead when a completed run is called again; by default, the same outcome. */
+  /** The outcome to report if a completed run is called again. Default: the same outcome. */
   again?: Name
-  /** The name of another outcome, whose count includes the rows of this outcome. */
+  /** The outcome whose count includes the rows of this outcome. */
   within?: Name
 }
 
@@ -48,7 +48,7 @@ export const FAILED: Outcome<'failed'> = { name: 'failed', title: 'Failed' }
 export interface Columns {
   header: string[]
   externalId: number
-  /** The column that a failures file adds. It is ignored in the input. */
+  /** The column that a failures file adds. An input column with this name is ignored. */
   errorColumn: string
   warnings: string[]
   notes: string[]
@@ -181,7 +181,7 @@ export function errorLine(
   return `${error.code}: ${reasons.length > 0 ? reasons.join('; ') : error.message}`
 }
 
-/** Returns the cells, except those in columns that the output adds itself. */
+/** Returns the cells of a row, without the columns that the output adds itself. */
 function kept(cells: readonly string[], { header, errorColumn }: Columns, without: readonly string[]): string[] {
   return header.flatMap((name, index) => {
     return name === errorColumn || without.includes(name) ? [] : [cells[index] ?? '']

@@ -22,23 +22,23 @@ export interface BulkRun<Item> {
   journal: Journal | undefined
   out: OutputFile | undefined
   failures: OutputFile | undefined
-  /** If aborted, no more rows are read, and batches in flight finish. */
+  /** The signal to stop: no more rows are read, and batches in flight finish. */
   stop: AbortSignal
   onProgress: (entry: JournalEntry) => void
   onRows: (rows: (PlacedRow | FailedRow)[]) => void
 }
 
 /**
- * The maximum interval between flushes to disk. A killed process loses nothing, because the operating system already
- * has its writes.
+ * The maximum interval between flushes to disk. Only a power failure loses unflushed rows: if the process is killed,
+ * the operating system still writes its rows.
  */
 const SYNC_EVERY_MS = 1_000
 
 /**
  * Sends the rows in concurrent batches and writes each batch in the order of the input: first the output files, then
- * the journal. After a crash the journal can only lag behind, and a batch can be sent twice: actions must be
- * idempotent. Returns the last checkpoint.
- * @throws the error that prevented a whole batch, after everything before it is written
+ * the journal. After a crash, the journal can lag behind the files, and a batch is sent twice. Therefore, actions must
+ * be idempotent. Returns the last checkpoint.
+ * @throws the error that prevented a whole batch, after all earlier batches are written
  */
 export async function runRows<Item>(run: BulkRun<Item>): Promise<JournalEntry> {
   const book = openBook(run)
@@ -46,7 +46,7 @@ export async function runRows<Item>(run: BulkRun<Item>): Promise<JournalEntry> {
   let failure: { error: unknown } | undefined
   const settleFirst = async () => {
     const settled = await inFlight.shift()!
-    // Write nothing after a failed batch: the journal records a prefix without gaps.
+    // Write nothing after a failed batch. Otherwise, a resumed run would skip the failed batch.
     if (!failure) failure = 'error' in settled ? settled : await book.write(settled.batch, settled.results)
   }
   let unread: { error: unknown } | undefined
@@ -68,9 +68,7 @@ export async function runRows<Item>(run: BulkRun<Item>): Promise<JournalEntry> {
 
 type Answer<Item> = { batch: Batch<Item>; results: RowResult[] } | { error: unknown }
 
-/**
- * Resolves to an error instead of rejecting, because the result is handled only after the earlier batches are written.
- */
+/** Sends a batch. Resolves to an error, because a rejection would be unhandled until the caller awaits the batch. */
 async function answer<Item>(batch: Batch<Item>, send: BulkRun<Item>['send']): Promise<Answer<Item>> {
   const items = batch.rows.flatMap((row) => ('item' in row ? [row.item] : []))
   try {
@@ -87,7 +85,7 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
   let entry = journal?.start ?? atStart
   let syncedAt = Date.now()
   const sync = async () => {
-    // Flush the journal last: it must not contain rows that the files lost.
+    // Flush the journal last. Otherwise, after a power failure, it could contain rows that the files lost.
     await Promise.all([out?.sync(), failures?.sync()])
     journal?.sync()
     syncedAt = Date.now()
@@ -138,7 +136,7 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
   }
 }
 
-/** Ends immediately when stopped, even while waiting for the next item, which a pipe might never deliver. */
+/** Yields items until stopped. Then abandons a pending item, because a pipe might never deliver it. */
 async function* untilStopped<T>(items: AsyncGenerator<T>, stop: AbortSignal): AsyncGenerator<T> {
   for (;;) {
     const next = await nextUnlessStopped(items, stop)
@@ -147,7 +145,7 @@ async function* untilStopped<T>(items: AsyncGenerator<T>, stop: AbortSignal): As
   }
 }
 
-/** Do not use `Promise.race`, which would keep every item in memory for the lifetime of the signal. */
+/** Returns the next item; `undefined` when stopped. With `Promise.race`, the signal would keep every item in memory. */
 function nextUnlessStopped<T>(items: AsyncGenerator<T>, stop: AbortSignal): Promise<IteratorResult<T> | undefined> {
   return new Promise((resolve, reject) => {
     if (stop.aborted) return resolve(undefined)

@@ -15,9 +15,7 @@ export interface EachPass<Item, Name extends string> {
   onFound?: (client: Client, passes: readonly Pass[], note: (message: string) => void) => Promise<void>
 }
 
-/**
- * Creates a `send` function that finds the passes of a batch in one request, then changes each with a separate request.
- */
+/** Creates a `send` function that finds the passes of a batch in one request, then changes each pass separately. */
 export function changeEach<Item extends { externalPassId: string }, Name extends string>({
   concurrency,
   change,
@@ -86,7 +84,7 @@ export function changeConcurrently<Item, Name extends string>({ concurrency, cha
   }
 }
 
-/** The maximum size of ids in a URL, because servers and proxies limit the request line to 8 or 16 KB. */
+/** The maximum size of all ids in a URL, in bytes. Servers and proxies limit the request line to 8 or 16 KB. */
 const MAX_BYTES = 6_000
 
 /** Returns the passes with these external ids, by external id. Omits ids without a pass. */

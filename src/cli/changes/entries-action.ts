@@ -15,7 +15,7 @@ import { changeEach } from './change-passes.ts'
 
 export interface EntriesOptions {
   externalIdColumn: string
-  /** The balance of rows that name no balance. */
+  /** The balance for rows that do not name a balance. */
   balance: string | undefined
   dryRun: boolean
   concurrency: number
@@ -38,7 +38,7 @@ export function entriesAction({ dryRun, concurrency, ...options }: EntriesOption
   return {
     command: 'balances import',
     settings: { '--external-id-column': externalIdColumn, ...(balance !== undefined && { '--balance': balance }) },
-    // Send one batch at a time, because the rows of a pass must be added in order.
+    // Send one batch at a time. Otherwise, the entries of a pass could be added out of order.
     batchesInFlight: 1,
     resultColumns: [],
     async plan(_, header) {

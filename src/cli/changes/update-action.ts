@@ -87,7 +87,7 @@ interface UpdateImages {
 
 /**
  * Finds the image variables of each template once, and only if a cell is not an image id. The template of a row is
- * known only after its pass is found.
+ * known only after the pass of the row is found.
  */
 function createUpdateImages(file: string): UpdateImages {
   let images: RowImages | undefined
@@ -167,8 +167,8 @@ export function compileUpdateRow(
 }
 
 /**
- * Warns about columns that are not variables: a mistyped name would be stored with every pass and shown on none.
- * Reads the variables of each template when its first pass is found.
+ * Warns about columns that are not variables: a mistyped name would be stored with every pass and shown on none. Reads
+ * the variables of a template when the first pass of the template is found.
  */
 function warnOfUnknown(variables: () => string[]) {
   const seen = new Set<string>()
@@ -187,7 +187,7 @@ function warnOfUnknown(variables: () => string[]) {
   }
 }
 
-/** Returns `undefined` if the template was deleted or the token cannot read it. */
+/** Returns the variables of a template; `undefined` if it was deleted or the token cannot read it. */
 async function declaredBy(client: Client, id: string, note: (message: string) => void) {
   try {
     const { schema } = await client.templates.variablesSchema({ params: { id } })

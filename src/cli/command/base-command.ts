@@ -38,7 +38,7 @@ export abstract class BaseCommand extends Command {
 
   protected override async init(): Promise<void> {
     await super.init()
-    // Run before oclif's own listener, which throws an uncaught error.
+    // Run this listener first. Otherwise, oclif's own listener would throw an uncaught error.
     process.stdout.prependListener('error', endWithoutStdout)
     for (const name of databasePasswordsIn(this.argv)) {
       const variable = this.ctor.flags[name]?.env
@@ -59,19 +59,19 @@ export abstract class BaseCommand extends Command {
 
   protected override async catch(error: Error): Promise<void> {
     if (error instanceof Errors.ExitError) throw error
-    // Mark the flags as parsed: oclif would warn that they were not, and the caller already gets the usage error.
+    // Mark the flags as parsed. Otherwise, oclif would add a warning to the usage error.
     this.parsed = true
     const described = this.describe(error)
     const failure = { ...described, reasons: [...described.reasons, ...this.#sourcesOf(described.message)] }
     process.exitCode = failure.exitCode
-    // Print the failure as one line, because it can follow the lines of an NDJSON stream.
+    // Print the failure as one line, because it can follow NDJSON lines, which readers parse one by one.
     if (this.jsonEnabled()) process.stdout.write(`${JSON.stringify(failureJson(failure))}\n`)
     else this.note(formatFailure(failure, { color: canColor(process.stderr) && !this.argv.includes('--no-color') }))
   }
 
-  /** Explains which flags in a message were set by environment variables, because users might not know. */
+  /** Returns a line for each flag in a message whose value came from an environment variable. */
   #sourcesOf(message: string): string[] {
-    // Strip the punctuation and value after the name, as in `--port:` and `--role=boss`.
+    // Strip the punctuation and value after the name of a flag, as in `--port:` and `--role=boss`.
     const named = message
       .split(' ')
       .map((word) => ['=', ':', '.', ','].reduce((rest, end) => rest.split(end)[0]!, word))
@@ -88,7 +88,7 @@ export abstract class BaseCommand extends Command {
     return input
   }
 
-  /** Prints plain JSON for scripts; oclif would color it. */
+  /** Prints JSON without the colors that oclif would add. */
   override logJson(value: unknown): void {
     // Print nothing for a command that returns nothing, because it has already printed its value.
     if (value === undefined) return
@@ -107,7 +107,7 @@ function endWithoutStdout(error: NodeJS.ErrnoException): void {
   process.exit(1)
 }
 
-/** Returns `undefined` if stdout is a pipe or a file, or the width is unknown. */
+/** Returns the width of the terminal; `undefined` if stdout is a pipe or a file, or the width is unknown. */
 export function terminalWidth(): number | undefined {
   return (process.stdout.isTTY && process.stdout.columns) || undefined
 }

@@ -49,7 +49,7 @@ export class InterruptedError extends CliError {
   }
 }
 
-/** Adds the path to errors of file operations: Node omits it if the path is a folder. */
+/** Adds the path to errors of file operations, because Node omits the path of a folder. */
 export async function withName<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -34,7 +34,7 @@ export abstract class ClientCommand extends BaseCommand {
     }),
   }
 
-  /** Set by `connect`. Error messages use it to name the source of the address and the token. */
+  /** The connection that `connect` sets. Error messages name the source of its address and token. */
   protected connection: Connection | undefined
   readonly #clients: Client[] = []
 
@@ -84,7 +84,7 @@ export abstract class ClientCommand extends BaseCommand {
     return client
   }
 
-  /** Reports timeouts and noticeable waits only, because other retries are short. */
+  /** Reports a retry after a timeout or with a wait of at least 1 s. Users do not notice other retries. */
   readonly #noteRetry = (retry: Retry) => {
     requireShortWait(retry)
     if (retry.waitSeconds >= 1) this.note(retryNote(retry))
@@ -106,7 +106,7 @@ function inherited<I extends { baseFlags?: unknown; enableJsonFlag?: boolean }>(
   return { baseFlags, enableJsonFlag } as Pick<I, 'baseFlags' | 'enableJsonFlag'>
 }
 
-/** The maximum number of attempts for long-running work. They take about 40 s, longer than a restart of the server. */
+/** The maximum number of attempts for long-running work: about 40 s in all, longer than a restart of the server. */
 export const PATIENT_ATTEMPTS = 12
 
 const NOTE_EVERY_MS = 5_000

@@ -108,7 +108,7 @@ function describeRequestError(error: RequestError, { connection, flags = [], arg
     if (method === 'GET') return whereOf(place, words) ?? flagOf(place, flags)
     return place[0] === 'filter' ? whereOf(place.slice(1), words) : undefined
   })
-  // If the message is the line of an issue, use the line that names the flag instead.
+  // If the message equals the line of an issue, use the variant of this line that names the flag.
   const message = issues[issueLines(error.details).indexOf(error.message)] ?? error.message
   return {
     ...plain(error.code, message),

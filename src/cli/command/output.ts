@@ -22,9 +22,9 @@ export function table<T>(rows: readonly T[], columns: readonly Column<T>[], opti
 }
 
 /**
- * Formats rows that arrive page by page. The titles are written once, above the first page. The columns keep the widths
- * of the first page. A column that needs more width takes spare width of the terminal and keeps it. On a terminal,
- * later cells are truncated to these widths.
+ * Formats rows that arrive page by page. The titles are written once, above the first page. The first page sets the
+ * widths of the columns. On later pages, a column can only grow into spare width of the terminal. On a terminal, cells
+ * that are still too long are truncated.
  */
 export function tableWriter<T>(columns: readonly Column<T>[], { width }: TableOptions = {}) {
   let widths: number[] | undefined
@@ -159,7 +159,7 @@ function fittingWidths(
   return widths
 }
 
-/** Returns the column widths for later rows: no column shrinks, and columns that are never truncated grow first. */
+/** Returns the column widths for later rows. No column shrinks. Columns that are never truncated grow first. */
 function grownWidths(
   widths: readonly number[],
   cells: readonly string[][],

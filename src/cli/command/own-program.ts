@@ -8,13 +8,13 @@ import { CliError } from './cli-error.ts'
 export interface OwnProgram {
   /** The working folder, which is also the base folder of profiles. */
   cwd: string
-  /** The `PASSES_*` variables. The process does not inherit those of its parent. */
+  /** The `PASSES_*` variables of the process, which does not inherit any from its parent. */
   settings?: Record<string, string>
 }
 
 export interface OwnServer {
   url: string
-  /** The token of the first owner, if the database was empty. */
+  /** The token of the first owner. The server prints the token only if the database was empty. */
   token: string
   /** Sends SIGTERM and waits for the process to exit. */
   stop(): Promise<void>

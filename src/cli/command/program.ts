@@ -53,7 +53,7 @@ export function onInterrupt(stop?: () => void, end?: () => void): Disposable & {
   return { signal: controller.signal, [Symbol.dispose]: () => process.off('SIGINT', listener) }
 }
 
-/** The events that end the work normally, unlike Ctrl-C. */
+/** The events, apart from Ctrl-C, that end the work normally. */
 interface StopOptions {
   /** The time limit, in seconds; none by default. */
   seconds?: number | undefined

@@ -13,7 +13,7 @@ export interface ProgressState {
 export interface ProgressOptions {
   /** The total; `undefined` if it is not known. */
   total: number | undefined
-  /** The state at the start of this run, which the rate and the remaining time exclude; zero by default. */
+  /** The state at the start of this run; zero by default. The rate and the remaining time cover only this run. */
   start?: ProgressState
   /** The unit, in the plural; "rows" by default. */
   unit?: string
@@ -26,7 +26,7 @@ export interface Progress {
   [Symbol.dispose](): void
 }
 
-/** Starts an empty line after Ctrl-C: erases the ^C that the terminal shows, and the bar. */
+/** Erases the progress bar and the ^C that the terminal shows after Ctrl-C. Without a bar, starts a new line. */
 export function eraseInterrupted(): void {
   if (canAnimate(process.stderr)) process.stderr.write(ERASE_LINE)
   else startNewLine()
@@ -55,8 +55,8 @@ export async function startProgress(options: ProgressOptions): Promise<Progress>
     note: (message) => process.stderr.write(bar ? `${ERASE_LINE}${message}\n` : `${message}\n`),
     [Symbol.dispose]: () => {
       if (!bar) return
-      // End the bar on the current line. Otherwise, it would end on the line where it started, which is above the lines
-      // written since.
+      // End the bar on the current line. Otherwise, it would end on the line where it started, above the lines that
+      // were written later.
       process.stderr.write(`${ERASE_LINE}${SAVE_CURSOR}`)
       bar.stop()
     },
@@ -74,7 +74,7 @@ async function openBar(options: ProgressOptions): Promise<SingleBar> {
       barsize: 24,
       fps: 5,
       hideCursor: false,
-      // Leave wrapping on, because a process that is killed could not restore it. Lines are truncated to fit anyway.
+      // Keep line wrapping on. Otherwise, a killed process would leave it off. Lines are truncated to fit anyway.
       linewrap: true,
       clearOnComplete: true,
     },

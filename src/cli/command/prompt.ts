@@ -56,7 +56,7 @@ async function ask(question: string, { hidden }: { hidden: boolean }): Promise<s
   const stopped = new AbortController()
   prompt.once('SIGINT', () => stopped.abort())
   prompt.once('close', () => stopped.abort())
-  // Write the question after echo is off, so that immediate typing is not shown.
+  // Write the question only after echo is off. Otherwise, a secret that is typed immediately would be shown.
   if (hidden) process.stderr.write(question)
   try {
     return (await prompt.question(hidden ? '' : question, { signal: stopped.signal })).trim()

@@ -57,7 +57,7 @@ export interface Door {
   scan(payload: string): Promise<Outcome>
   /** Scans a pass that the operator chose from a list. */
   admit(passId: string): Promise<Outcome>
-  /** Sets overrides for the next scan and later ones. */
+  /** Sets overrides for all later scans. */
   arm(overrides: Partial<Overrides>): void
   /** Switches the direction of the next scans. Does nothing without a zone. */
   turn(): void
@@ -67,13 +67,13 @@ export interface Door {
   undo(scan: Outcome): void
   /** Finds passes by name or external ID, or returns the reason why a search is not possible. */
   search(text: string): Promise<Candidate[] | string>
-  /** Shows a line until the next outcome; `null` removes it. The notice of a deleted zone stays below it. */
+  /** Shows a line until the next outcome; `null` removes the line. Then the notice of a deleted zone is shown again. */
   notify(text: string | null): void
-  /** Removes the line and, except at exit doors, a deleted zone's notice. */
+  /** Removes the line of `notify` and, except at exit doors, the notice of a deleted zone. */
   dismiss(): void
   /** Resolves when the door is online, or after the timeout. */
   whenOnline(timeoutMs: number): Promise<void>
-  /** Uploads decisions, and waits until a running update of the stored list has ended, at most for the timeout. */
+  /** Uploads decisions and lets a running update of the stored list finish. Returns after the timeout at the latest. */
   flush(timeoutMs: number): Promise<void>
   /** Stops after the current scan; resolves to the payloads that were not evaluated. */
   stop(): Promise<readonly string[]>
@@ -85,11 +85,11 @@ const SOON_MS = 300
 export async function createDoor(options: DoorOptions): Promise<Door> {
   const { client, station, clock, onOutcome, onChange } = options
   const engine = await openEngine(consoleEnvironment(options))
-  /** Scans and reversals in their order. The engine works on the first one. */
+  /** The queued scans and reversals, in order. The engine works on the first of them. */
   const tasks: { name: string }[] = []
   let first: { name: string } | undefined
   let slowTimer: NodeJS.Timeout | undefined
-  /** Conflicts that an earlier console has shown. */
+  /** The external references of conflicts that an earlier console has shown. */
   const earlier = new Set(engine.state.conflicts.map(({ externalRef }) => externalRef))
   let standing = standingNotice(engine.state)
   const state: DoorState = {
@@ -114,13 +114,13 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
     const problem = now.problems.find((one) => one.code === 'rejected')
     if (problem) {
       state.notice = `The server rejected the scan at ${clockTime(problem.scannedAt)}: ${problem.message}`
-      // Ignore the error: if the disk is full, the next start shows the rejection again.
+      // Ignore an error, such as a full disk: the next start then shows the rejection again.
       engine.dismiss('rejected').catch(() => undefined)
     }
     onChange()
   })
 
-  /** Clears the previous decision if the next one is slow. */
+  /** Updates the state of queued scans. If the first scan is slow, clears the previous decision. */
   function watchTasks(): void {
     state.waiting = tasks.length
     state.unevaluated = tasks.map(({ name }) => name)
@@ -210,8 +210,7 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
 }
 
 /**
- * Returns the notice of a deleted zone, which stays after further scans. A notice has one line, which is cut at 80
- * columns.
+ * Returns the notice of a deleted zone, which stays visible after scans. A notice is one line, cut off at 80 columns.
  */
 function standingNotice({ problems }: EngineState): string | null {
   const has = (code: Problem['code']) => problems.some((problem) => problem.code === code)
@@ -265,11 +264,11 @@ async function findPasses(
     const reply = await ask((callOptions) =>
       Promise.all(queries.map((query) => client.passes.list({ query: { ...query, ...scope } }, callOptions))),
     )
-    // Use the stored list if the server rejects the search, because a door-only token can read only the list.
+    // If the server forbids the search, search the stored list: a door-only token can read only that list.
     const isForbidden = reply.kind === 'rejection' && reply.error.status === 403 && list !== null
     if (reply.kind === 'rejection' && !isForbidden) return failureMessage(reply.error)
     if (reply.kind === 'answer') {
-      // Put exact matches first: they can be older than the newest partial matches.
+      // Put exact matches first. Otherwise, newer partial matches could push them beyond the limit.
       const found = new Map(reply.value.flatMap(({ items }) => items).map((pass) => [pass.id, pass]))
       return [...found.values()]
         .slice(0, LIMIT)
@@ -289,10 +288,10 @@ export function opposite(direction: Direction): Direction {
 export interface Counters {
   /** The recent scans, newest first. */
   last: Outcome[]
-  /** Accepted scans, except exits. */
+  /** The number of accepted scans, except exits. */
   accepted: number
   turnedAway: number
-  /** Accepted exits. */
+  /** The number of accepted exits. */
   left: number
   /** The times of the decisions in the last minute, in milliseconds. */
   recent: number[]
@@ -304,7 +303,7 @@ const MINUTE_MS = 60_000
 export const noScans: Counters = { last: [], accepted: 0, turnedAway: 0, left: 0, recent: [] }
 
 export function count(counters: Counters, outcome: Outcome, at: number): Counters {
-  // Do not count an ambiguous scan: the choice that follows is the decision.
+  // Do not count an ambiguous scan, because the operator's choice that follows is counted as the decision.
   const isDecision = !['error', 'reversal', 'ambiguous'].includes(outcome.result)
   const change = outcome.result === 'accepted' ? 1 : outcome.result === 'reversal' ? -1 : 0
   const isExit = outcome.direction === 'out'
@@ -317,7 +316,7 @@ export function count(counters: Counters, outcome: Outcome, at: number): Counter
   }
 }
 
-/** Updates the recent scans with what the engine has learned about them, such as their upload or a conflict. */
+/** Updates the recent scans with later results of the engine, such as an upload or a conflict. */
 function amend(counters: Counters, known: readonly Outcome[]): Counters {
   const byReference = new Map(known.map((outcome) => [outcome.externalRef, outcome]))
   return {

@@ -10,7 +10,7 @@ export interface Controls {
   readonly panel: Panel
   readonly isLocked: boolean
   handle(input: Input): void
-  /** Called after each evaluated scan. Several matches open a panel to choose from. */
+  /** Updates the panel after a scan. If several passes match the scan, opens a panel to choose from. */
   evaluated(outcome: Outcome): void
 }
 
@@ -46,7 +46,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     else if (isTyped && panel?.kind === 'choose' && /^\d{1,2}$/.test(text)) choose(panel.candidates[Number(text) - 1])
     else if (isTyped && panel?.kind === 'group' && /^\d{1,2}$/.test(text)) void letIn(panel.open, Number(text))
     else {
-      // Close any other panel, but keep a name or value that the operator is typing.
+      // Close the panel, except a panel in which the operator is typing a name or value.
       if (panel?.kind !== 'search' && panel?.kind !== 'override') {
         clearInput()
         if (panel) show(null)
@@ -57,7 +57,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
 
   async function search(text: string): Promise<void> {
     const found = await door.search(text)
-    // Show no results if the operator has closed the panel in the meantime.
+    // Show no results if the operator has left the search panel in the meantime.
     if (panel?.kind !== 'search') return
     if (typeof found === 'string') door.notify(found)
     else if (found.length === 0) door.notify(`No match for ${text}.`)
@@ -104,7 +104,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     else show({ kind: 'group', label: decision.label ?? '', open: decision.group.open })
   }
 
-  /** Scans each of these members of the group separately, so that the rules apply to each pass. */
+  /** Scans the first `many` open members of a group separately, so that the rules apply to each pass. */
   async function letIn(open: DoorGroup['open'], many: number): Promise<void> {
     if (many < 1 || many > open.length) return door.notify(`Type a number from 1 to ${open.length}.`)
     show(null)
@@ -191,7 +191,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
       if (result === 'ambiguous') show({ kind: 'choose', title: message, candidates, selected: 0, of: externalRef })
       else if (panel?.kind === 'quit')
         show(door.state.unevaluated.length > 0 ? { kind: 'quit', unevaluated: door.state.unevaluated } : null)
-      // Close the list of an ambiguous scan after a later decision.
+      // Close the choices of an ambiguous scan when a later scan is decided.
       else if (panel?.kind === 'choose' && panel.of !== null) show(null)
     },
   }

@@ -24,10 +24,10 @@ const SIGN_WIDTH = 10
 /** The minimum height of the area for a sign: five lines and margins. */
 const SIGN_HEIGHT = 7
 const SIGN_COLUMNS = 60
-/** The age after which a decision is dimmed, because the person has usually entered by then. */
+/** The age after which a decision is dimmed. By then, the person has usually entered. */
 const FRESH_MS = 10_000
 
-/** The maximum difference between the clocks of a door and its server. */
+/** The maximum clock difference between door and server. Above it, a scan was made for another validity date. */
 const SKEW_MS = 600_000
 
 /** The size of the area of the newest decision, in terminal cells. */
@@ -57,10 +57,7 @@ export function decisionLines(
   })
 }
 
-/**
- * Returns the number of lines, at most `height`, that show name, notice, fields, and message of the newest decision
- * in full.
- */
+/** Returns the number of lines, at most `height`, that the newest decision needs to be shown in full. */
 export function neededHeight({ decision }: Pick<DoorState, 'decision'>, { width, height }: DecisionSize): number {
   if (!decision) return 0
   const { room, hasSign } = frameOf({ width, height })
@@ -108,7 +105,7 @@ function partsOf(decision: Outcome, room: Room): Record<'top' | 'door' | 'messag
 
 const MAX_NAME_LINES = 3
 
-/** Returns the texts of a decision by importance: a low screen cuts off the last ones. */
+/** Returns the texts of a decision, the most important first, because a low screen cuts off the last texts. */
 function textsOf(decision: Outcome, room: Room, now: Date): TextLine[] {
   const { top, door, message } = partsOf(decision, room)
   const facts = joined([decision.templateName, decision.label === null ? null : decision.externalPassId], room.width)
@@ -151,7 +148,7 @@ function overfullLines(decision: Outcome, width: number): TextLine[] {
   return text ? wrapText(text, width).map((text) => ({ text, isStrong: true })) : []
 }
 
-/** Returns how many members of a group are admitted, or inside the zone; nothing for a group of one pass. */
+/** Returns how many members of a group are admitted or, with a zone, inside; nothing for a group of one pass. */
 function groupLines({ group }: Outcome, width: number): TextLine[] {
   if (group === null || (group.size < 2 && group.open.length === 0)) return []
   const { used, size, hasMore, open, inside } = group
@@ -169,13 +166,13 @@ function wrapAtMost(text: string, width: number, most: number): string[] {
 function lastUse({ result, lastAcceptedAt, readAt, scannedAt }: Outcome, now: Date): string[] {
   if (lastAcceptedAt === null || result === 'accepted' || result === 'reversal') return []
   const text = `last let in ${clockTime(lastAcceptedAt)}`
-  // With another validity date, the last use has a time on that date, so the time since the last use is meaningless.
+  // With another validity date, omit the time since the last use: the last use has a time on that date.
   const isShifted = Math.abs(Date.parse(scannedAt) - Date.parse(readAt)) > SKEW_MS
   if (isShifted || Date.parse(lastAcceptedAt) > now.getTime()) return [text]
   return [`${text}, ${age(lastAcceptedAt, now)} ago`]
 }
 
-/** Returns the mark of an offline decision, which ignores other doors' scans since the stored list was updated. */
+/** Returns the mark of an offline decision, which was made without the recent scans of other doors. */
 function offlineMark({ verified }: Outcome): string | null {
   return verified === 'offline' ? '(OFFLINE)' : null
 }

@@ -32,10 +32,7 @@ export interface ConsoleEnvironment {
   sameScanMs: number
 }
 
-/**
- * The heartbeat interval and timeout. Their sum is the longest time until an idle console notices an outage, and is
- * less than three seconds.
- */
+/** The heartbeat interval. With the timeout, it lets an idle console notice an outage in less than three seconds. */
 const BEAT_MS = 1_000
 const BEAT_TIMEOUT_MS = 1_800
 
@@ -68,7 +65,7 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
     language: () => ({ ...doorEnglish, zone: localZone() }),
     wallMs: () => clock().getTime(),
     monotonicMs: () => performance.now(),
-    // Do not delay requests at random, because few consoles use a server at the same time.
+    // Add no random delay to requests, because few consoles use a server at the same time.
     random: () => 0,
     newReference: newId,
     digest: async (payload) => identifierDigest(payload).toString('hex'),
@@ -89,11 +86,11 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
 function isRunning(runner: string): boolean {
   const [host, pid] = runner.split(' ')
   if (host !== hostname()) return true
-  // This process is not the runner: in a container, an ended process can have had the same ID.
+  // A runner with the ID of this process has ended: in a container, a new process can get the same ID.
   return Number(pid) !== process.pid && isProcessRunning(Number(pid))
 }
 
-/** Sends a request of the engine with the client, which retries it and recognizes other servers. */
+/** Sends a request of the engine. The client retries the request, and rejects responses of other services. */
 async function send(client: Client, path: string, init: RequestInit): Promise<Response> {
   const { method, headers, body, signal } = init
   const request = {

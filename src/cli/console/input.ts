@@ -7,42 +7,42 @@ export interface InputReader {
    * for input.
    */
   push(chunk: string, at: number): void
-  /** Reports the Escape key if nothing followed its ESC. Call it regularly. */
+  /** Reports the Escape key if nothing has followed its ESC character. Call this function regularly. */
   settle(at: number): void
-  /** The text since the last line. After a scan, the text that a person typed before it. */
+  /** The text that Enter has not ended yet. After a scan, the text that a person typed before the scan. */
   readonly typed: string
   /** Discards the text, except for a scan that is still arriving. */
   clear(): void
 }
 
 /**
- * The time in which Enter keys count as one: scanners can end a payload with CR LF, with Tab and Enter, or with two
- * Enters.
+ * The time within which several Enter keys count as one, because scanners can end a payload with CR LF, Tab and Enter,
+ * or two Enters.
  */
 const SAME_ENTER_MS = 100
-/** The time after which an ESC is the Escape key; the rest of a sequence follows immediately, even over a network. */
+/** The time after which a single ESC is the Escape key. The rest of a sequence arrives sooner, even over a network. */
 const ESCAPE_TIMEOUT_MS = 100
-/** The time after which an incomplete sequence is discarded. */
+/** The time after which an incomplete escape sequence is discarded. */
 const BROKEN_MS = 500
 /**
- * The average time per character from which input counts as typed. Typing takes at least 80 ms per key, and the slowest
- * scanners take 20 ms.
+ * The average time per character above which input counts as typed. Typing takes at least 80 ms per key, and the
+ * slowest scanners take 20 ms.
  */
 const TYPED_MS_PER_CHARACTER = 35
 const BY_HAND_MS = 80
-/** The longest gap within a scan, such as on a slow network. */
+/** The longest gap between two characters of a scan, for example on a slow network. */
 const PAUSE_MS = 300
 const LONGEST_LINE = 100_000
 /**
  * The lowest character that can start a payload. U+001C to U+001F are separators of GS1. Lower control characters, such
- * as Ctrl-L and Ctrl-Z, are ignored before a payload, because they would silently corrupt it.
+ * as Ctrl-L and Ctrl-Z, are ignored before a payload. Otherwise, they would silently corrupt the payload.
  */
 const FIRST_OF_PAYLOAD = '\u001C'
 
 const ESCAPE = '\u001B'
 
 /**
- * Creates a reader that turns terminal input into lines and keys, and reports each before it continues. A hardware
+ * Creates a reader that turns terminal input into lines and keys, and reports each before it reads on. A hardware
  * scanner types the payload and Enter, often in one chunk with other input. Therefore, chunk boundaries have no
  * meaning, and escape sequences never become part of a line.
  *
@@ -81,7 +81,7 @@ export function createInputReader(report: (input: Input) => void): InputReader {
         pendingSince = at
         return
       }
-      // Do not skip an Enter that follows a key, because a person pressed it.
+      // Do not skip an Enter that follows a special key, because a person pressed both.
       enteredAt = Number.NEGATIVE_INFINITY
       if (sequence.state === 'bare') report({ kind: 'key', key: 'escape' })
       if (sequence.state === 'complete' && sequence.key) report({ kind: 'key', key: sequence.key })
@@ -113,8 +113,8 @@ export function createInputReader(report: (input: Input) => void): InputReader {
   function readCharacter(character: string): void {
     const gap = now - characterAt
     characterAt = now
-    // Two single-character bursts in a row mean typing. One does not: a slow network can pause a scan once, even after
-    // its first character.
+    // Two single-character bursts in a row mean typing. A single one does not: a slow network can pause a scan once,
+    // even after the first character.
     const isByHand = gap >= BY_HAND_MS && burst.length === 1 && burst.followsOne
     if (gap >= PAUSE_MS || isByHand) {
       earlier = (earlier + recent).slice(0, LONGEST_LINE)
@@ -209,8 +209,8 @@ type Sequence =
   | { state: 'bare' }
 
 /**
- * Parses the escape sequence at the start of a text. Accepts only CSI and SS3, because terminals send no unsolicited
- * control strings (OSC, DCS). A scan with the prefix "]C1" after an Escape key would look like an OSC string.
+ * Parses the escape sequence at the start of a text. Accepts only CSI and SS3. Terminals send no unsolicited control
+ * strings (OSC, DCS), but a scan with the prefix "]C1" after the Escape key would look like an OSC string.
  */
 function parseSequence(text: string): Sequence {
   const introducer = text[1]

@@ -25,14 +25,13 @@ export function listRejectionText({ listRejection, problems }: EngineState): str
   return problems.some(({ code }) => code === 'offline_disabled') ? 'this workspace forbids it' : listRejection
 }
 
-/** A notice has one line, which is cut at 80 columns. */
+/** The notice of an exit door whose zone was deleted. A notice is one line, cut off at 80 columns. */
 export const EXIT_DELETED = 'Zone deleted: restart with another --zone, or without, before you scan.'
 
 export function outcomeOf(decision: Decision, state: EngineState): Outcome {
   const { failure, isUndone, isPending, ...outcome } = decision
   const isFull = state.problems.some(({ code }) => code === 'storage_full')
-  // A reversal without `isPending` was decided by the server, because the server decides a reversal when it receives
-  // it.
+  // A reversal that is not pending was decided online, because only the server decides reversals.
   if (outcome.result === 'reversal') return { ...outcome, verified: isPending ? 'offline' : 'online' }
   if (outcome.verified === 'online' && isFull) return { ...outcome, message: `${outcome.message} (not stored here)` }
   switch (failure) {
@@ -95,7 +94,7 @@ export function terminalBell(write: (text: string) => void): Bell {
     const times = tone === 'yes' ? 1 : tone === 'note' ? 0 : 3
     for (let n = 0; n < times; n += 1) {
       if (n > 0) await sleep(BETWEEN_MS)
-      // Do not mix the bells of two decisions, which would sound like a third.
+      // Stop after a newer outcome. Otherwise, the mixed bells of two decisions would sound like another decision.
       if (newest !== outcome) return
       write('\u0007')
     }

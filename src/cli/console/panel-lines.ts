@@ -26,7 +26,7 @@ export type Panel =
    * shown.
    */
   | { kind: 'entered'; title: string; outcomes: readonly Outcome[]; first: number }
-  /** Payloads that are not evaluated yet. If the operator quits, they must be scanned again. */
+  /** The payloads that are not evaluated yet. If the operator quits, these codes must be scanned again. */
   | { kind: 'quit'; unevaluated: readonly string[] }
 
 export function panelLines(
@@ -105,12 +105,12 @@ function question(title: string, typed: string, hint: string, width: number): Li
   return [
     filled(` ${title}`, width, { bold: true }),
     filled(` › ${cut(printable(typed), width - 5)}▏`, width),
-    // Wrap the hint on a narrow screen, so that the key that closes the panel is not cut off.
+    // Wrap the hint. Otherwise, a narrow screen would cut off the key that closes the panel.
     ...wrapText(`${hint} · Esc back`, width - 1).map((text) => filled(` ${text}`, width, { dim: true })),
   ]
 }
 
-/** Returns the part of the list around the selected item. */
+/** Returns the lines of the candidates that fit around the selected candidate. */
 function choices(panel: { candidates: Candidate[]; selected: number }, width: number, height: number): Line[] {
   const { candidates, selected } = panel
   const first = Math.max(0, Math.min(selected - Math.floor(height / 2), candidates.length - height))

@@ -30,7 +30,7 @@ const TICK_MS = 1_000
 const SETTLE_MS = 50
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** Use the alternate screen, so that a resize leaves no traces and the shell's content is restored. */
+/** Switches to the alternate screen, so that a resize leaves no traces and the shell's content is restored. */
 const ENTER_SCREEN = '\u001B[?1049h\u001B[2J\u001B[H'
 const LEAVE_SCREEN = '\u001B[?1049l'
 const CLEAR = '\u001B[2J\u001B[H'
@@ -39,7 +39,7 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
   const { stdin, stdout } = process
   const { clock, place, color } = options
   const reader = createInputReader((input) => {
-    // Ignore scans that are read after the end.
+    // After the end, ignore scans, but still handle keys such as Ctrl-C.
     if (!ended.signal.aborted || input.kind === 'key') controls.handle(input)
   })
   const bell = options.bell((message) => door.notify(message))
@@ -68,7 +68,7 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
     return <Screen view={view} columns={stdout.columns} rows={stdout.rows} color={color} />
   }
 
-  /** Ends the console; the second call ends it immediately. */
+  /** Ends the console after the current scan. A second call ends the console immediately. */
   function interrupt(): void {
     if (ended.signal.aborted) {
       leave()
@@ -84,7 +84,7 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
     stdout.write(LEAVE_SCREEN)
   }
 
-  /** Draws once for several changes at the same time. */
+  /** Draws the screen once for all changes within 20 ms. */
   function draw(): void {
     if (isDrawing) return
     isDrawing = true
@@ -132,9 +132,7 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
   }
 }
 
-/**
- * Returns the time spent waiting for input, because gaps between characters cannot be measured while the console draws.
- */
+/** Returns the total time spent waiting for input. Time spent drawing must not count as a gap between characters. */
 function waitedMs(): number {
   return performance.eventLoopUtilization().idle
 }

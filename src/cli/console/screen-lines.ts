@@ -32,7 +32,7 @@ const PANEL = 5
 const BEHIND_PANEL = 2
 const TALL = 20
 
-/** Returns the height of a panel. The list of a group needs more lines. */
+/** Returns the maximum height of a panel. The list of a group can use all free lines. */
 function panelHeight({ kind }: NonNullable<Panel>): number {
   return kind === 'group' || kind === 'entered' ? Number.POSITIVE_INFINITY : PANEL
 }
@@ -49,7 +49,7 @@ export function screenLines(view: View, { columns, rows }: ScreenSize): Line[] {
   const middle = Math.max(0, height - banner.length - FOOT)
   const { panel, door } = view
   const usual = Math.max(0, Math.min(HISTORY, Math.floor(middle / 2), middle - LEAST_DECISION))
-  // On a low screen, omit recent scans before text that the operator must read.
+  // On a low screen, omit recent scans rather than text that the operator must read.
   const lower = panel
     ? Math.max(usual, Math.min(panelHeight(panel), middle - BEHIND_PANEL))
     : Math.min(usual, middle - neededHeight(door, { width, height: middle }))
@@ -102,7 +102,7 @@ function zoneLines({ door: { movement }, place }: View, width: number): Line[] {
   const { text, style } = zoneStates[zone ? fullnessOf(zone) : 'free']
   const inside = zone ? `${count(zone.inside)}${zone.capacity === null ? '' : ` / ${count(zone.capacity)}`}` : '–'
   const name = zone?.name ?? place.zone?.name ?? ''
-  // Cut off a long name instead of the number inside, which is more important.
+  // Put the number inside before the name, so that a narrow screen omits a long name and not the number.
   const facts = [directionMarks[direction], `${inside} inside`, text].filter((fact) => fact !== null).join(' · ')
   const exits: Style = { background: 'cyan', color: 'black', bold: true }
   const look = direction === 'out' && text === null ? exits : style

@@ -206,7 +206,7 @@ export async function watchChange(files: readonly DeviceFile[], change: () => Pr
   }
 }
 
-/** Emits `ready` when the phone receives pushes, and `arrived` with its first change. */
+/** Watches a phone. `ready` resolves when the phone receives pushes, and `arrived` with the phone's first change. */
 function startWatch(file: DeviceFile, signal: AbortSignal) {
   const events = new EventEmitter()
   const [listening, changed] = [once(events, 'listening'), once(events, 'change')]

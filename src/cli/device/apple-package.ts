@@ -11,8 +11,8 @@ export interface OpenedPackage {
 }
 
 /**
- * Opens a .pkpass file like iOS, which silently rejects an invalid archive, manifest digest, signature chain, or
- * pass.json. This phone reports the reason.
+ * Opens a .pkpass file with the checks of iOS: archive, manifest, signature, and pass.json. iOS rejects an invalid file
+ * silently; this phone reports the reason.
  * @throws CliError PASS_REFUSED
  */
 export function openPackage(archive: Buffer, rootPem: string, at: Date): OpenedPackage {
@@ -104,8 +104,8 @@ const MAX_ARCHIVE_BYTES = 128 * 1024 * 1024
 const MAX_FILES = 5_000
 
 /**
- * Returns the files of a zip archive by name, read through its central directory, as phones do. Damage inside a file
- * is detected by the manifest.
+ * Returns the files of a zip archive by name, read through its central directory, as phones do. The check of the
+ * manifest detects damage inside a file.
  * @throws ZipError
  */
 export function unzip(archive: Buffer): Map<string, Buffer> {

@@ -98,7 +98,7 @@ export function styleOf(pass: PassJson): PassStyle {
   return PassType.options.map((style) => pass[style]).find((style) => style !== undefined)!
 }
 
-/** Returns the fields of the poster, which iPhones since iOS 27 show instead; an empty list without a poster. */
+/** Returns the fields of the poster, which replaces the classic style since iOS 27; an empty list without a poster. */
 export function posterFieldsOf({ posterGeneric }: { posterGeneric?: PassStyle | undefined }): PassField[] {
   return posterGeneric ? fieldsOf(posterGeneric) : []
 }
@@ -107,7 +107,7 @@ export function fieldsOf(style: PassStyle): PassField[] {
   return fieldGroups.flatMap((group) => style[group])
 }
 
-/** Returns a field as a phone with the language shows it. The clocks of virtual phones use UTC. */
+/** Returns a field as a phone in the given language shows the field. Virtual phones use UTC. */
 export function toField({ label = '', ...field }: PassField, language: string): CardField {
   return readAppleField({ ...field, label }, { language })
 }

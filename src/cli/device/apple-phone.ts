@@ -9,7 +9,7 @@ import { call, directoryOf, downloadPass, readDirectory } from './http.ts'
 import { fetchPass, listChanged, postLog, register, unregister } from './passkit.ts'
 import type { AppleAccount, AppleDevice, ApplePass, CheckResult, DeviceFile, PassChange, Phone } from './phone-store.ts'
 
-/** Creates an iPhone: it verifies packages, registers for pushes, and accepts only newer content. */
+/** Creates a virtual iPhone, which verifies packages, registers for pushes, and accepts only newer content. */
 export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
   async function install(link: string): Promise<string> {
     const { archive } = await downloadPass(link)
@@ -25,7 +25,7 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
     return content.serialNumber
   }
 
-  /** Returns the account of a pass type at one service. PassKit uses one push token for all passes of an account. */
+  /** Finds or creates the account of a pass type at one service. All passes of an account share its push token. */
   async function openAccount(content: PassJson, directory: string, control: string): Promise<AppleAccount> {
     const known = file.read().accounts.find((account) => isOf(account, content))
     if (known) return known
@@ -176,7 +176,7 @@ function isNewer(lastModified: string, than: string | null): boolean {
   return than === null || Date.parse(lastModified) > Date.parse(than)
 }
 
-/** Returns the lock screen text of each changed field with a `changeMessage`; one text for a field in both styles. */
+/** Returns a lock screen text for each changed field with a `changeMessage`. A field in both styles gets one text. */
 function bannersOf(before: OpenedPackage, after: OpenedPackage, language: string): string[] {
   const fieldsIn = (opened: OpenedPackage) => {
     const pass = passIn(opened, language)

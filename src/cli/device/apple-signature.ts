@@ -22,8 +22,8 @@ const oid = {
 }
 
 /**
- * Verifies a detached CMS signature (RFC 5652) like a phone: digest, signing time, signature, and the chain from the
- * included certificate over an included intermediate to the root.
+ * Verifies a detached CMS signature (RFC 5652) with the checks of a phone: digest, signing time, signature, and the
+ * chain from the included certificate through an included intermediate to the root.
  * @throws SignatureError
  */
 export function verifySignature(signature: Buffer, content: Buffer, rootPem: string, at: Date): SignatureFacts {
@@ -31,7 +31,7 @@ export function verifySignature(signature: Buffer, content: Buffer, rootPem: str
   try {
     return check(signed, content, rootPem, at)
   } catch (error) {
-    // Report an error of OpenSSL as a malformed signature: OpenSSL cannot read an included certificate or key.
+    // An OpenSSL error means that OpenSSL cannot read an included certificate or key.
     const isMalformed = error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_OSSL')
     throw isMalformed ? notWellFormed(error) : error
   }
@@ -48,8 +48,8 @@ interface Signed {
 }
 
 /**
- * Parses the structure without certificate schemas. With them, parsing would take ten times as long as the
- * verification, and fleets of phones verify every package.
+ * Parses the structure without certificate schemas. With schemas, parsing would take ten times as long as the
+ * verification, which fleets of phones run for every package.
  */
 function readSignedData(bytes: Buffer): Signed {
   const [type, data] = membersOf(parse(bytes))
@@ -124,7 +124,7 @@ function check(
   }
   if (!attributes.get(oid.contentType)) throw new SignatureError('the content type is not signed')
   const signingTime = attributes.get(oid.signingTime)
-  // Accept a GeneralizedTime as well: in asn1js, its class extends UTCTime.
+  // This check also accepts a GeneralizedTime, because its class in asn1js extends UTCTime.
   if (!(signingTime instanceof UTCTime)) throw new SignatureError('the signing time is missing')
   const chain = chainOf(certificates, signer, rootPem)
   // Replace the tag: the message has the attributes with the tag of an implicit [0], but the signature covers them with
@@ -196,7 +196,7 @@ function readChain(elements: readonly BaseBlock[], signer: BaseBlock | undefined
 
 function issuerAndSerialOf(certificate: BaseBlock): [BaseBlock | undefined, BaseBlock | undefined] {
   const fields = membersOf(membersOf(certificate)[0])
-  // The version comes first, but is omitted if it is 1.
+  // Skip the version, which is the first field, and is omitted for version 1.
   const [serialNumber, , issuer] = fields[0] && isTagged0(fields[0]) ? fields.slice(1) : fields
   return [issuer, serialNumber]
 }

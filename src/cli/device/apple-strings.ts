@@ -20,8 +20,8 @@ const translatedKeys = new Set([
 ])
 
 /**
- * Returns pass.json with the texts of the best matching language of the package. Returns it unchanged if no language
- * matches.
+ * Returns pass.json with the texts of the best matching language of the package. Returns pass.json unchanged if no
+ * language matches.
  */
 export function passIn({ content, strings }: { content: PassJson; strings: PassStrings }, language: string): PassJson {
   const found = nearestLanguage([language], Object.keys(strings))

@@ -68,7 +68,7 @@ export function createGooglePhone(file: DeviceFile<GoogleDevice>): Phone {
     const { url } = await readDirectory(pass.directory, 'google')
     const json = { kind: pass.kind, objectId, device: deviceId }
     const answer = await call(`${url}/remove`, { method: 'POST', json })
-    // Also remove an object that no longer exists at Google.
+    // Treat 404 as success, because the object no longer exists at Google.
     if (answer.status !== 204 && answer.status !== 404) throw rejection(answer, 'remove the pass')
     await file.update((device) => ({ ...device, passes: device.passes.filter((other) => other.objectId !== objectId) }))
   }

@@ -22,7 +22,7 @@ interface PassKitRequest {
   path: string
   headers: Record<string, string>
   json?: object
-  /** The statuses defined for the request. */
+  /** The response statuses that PassKit defines for the request. */
   known: readonly number[]
 }
 
@@ -77,7 +77,7 @@ function authorization({ authenticationToken }: PassSecret): Record<string, stri
 
 const Changed = z.object({
   serialNumbers: z.array(z.string()),
-  // Reject a number: it would silently stop the updates of a phone.
+  // Reject a number. Because of a number, a real phone would silently stop its updates.
   lastUpdated: z.string(),
 })
 type Changed = z.output<typeof Changed>

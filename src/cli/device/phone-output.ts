@@ -18,7 +18,7 @@ import {
 
 interface Looks {
   card: CardJson
-  /** The look of newer iPhones, and the first version of iOS that shows it. */
+  /** The look on newer iPhones. `since` is the first version of iOS that shows this look. */
   newer?: { card: CardJson; since: number; kind: 'poster' | 'semantic' } | undefined
 }
 
@@ -28,7 +28,7 @@ interface ShownPass extends Looks {
   stamp: string | null
 }
 
-/** The values of a card for properties that phones do not receive or do not show. */
+/** Empty values for the card properties that phones do not receive or do not show. */
 const notShown = { images: {}, locations: [], relevantDate: null, apple: {}, google: {} }
 
 export async function drawDevice(device: Device, options: PictureOptions, only?: ReadonlySet<string>): Promise<string> {
@@ -115,8 +115,8 @@ function appleCard(pass: PassJson, { language, ios }: ApplePhone): CardJson {
 type ApplePhone = { language: string; ios: IosVersion }
 
 /**
- * Returns the card of an iPhone pass. If the phone's version of iOS shows a newer look, also returns this look; `card`
- * is then the look of earlier versions.
+ * Returns the card of an iPhone pass. If the phone's version of iOS has a newer look, `newer` is that look, and `card`
+ * is the look of earlier versions.
  */
 function looksOf(pass: PassJson, phone: ApplePhone): Looks {
   const older = appleCard(pass, { ...phone, ios: 26 })

@@ -41,7 +41,7 @@ const GooglePass = z.object({
   objectId: z.string(),
   object: Record,
   class: Record,
-  /** Increases with every change at Google. */
+  /** The version of the object, which increases with every change at Google. */
   version: z.number(),
   installedAt: z.string(),
   updatedAt: z.string(),
@@ -199,7 +199,7 @@ export interface CheckResult {
 
 export interface PushSource {
   name: string
-  /** Returns the current address: a restarted server can move its emulators. */
+  /** Returns the current address of the emulator, which can change when the server restarts. */
   locate(): Promise<string>
 }
 

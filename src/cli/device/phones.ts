@@ -95,11 +95,11 @@ async function follow(phone: Phone, source: PushSource, { signal, onEvent }: Wat
     } catch (error) {
       if (signal.aborted) return
       if (!(error instanceof CliError)) throw error
-      // Report a problem only once while it persists.
+      // Report a problem only once while it persists. Otherwise, each reconnection would report the problem again.
       if (error.message !== lastProblem) await onEvent({ event: 'problem', message: error.message })
       lastProblem = error.message
     }
-    // If the signal aborted, the loop condition ends it.
+    // Ignore the abort error: the loop condition ends the loop.
     await sleep(RECONNECT_MS, undefined, { signal }).catch(() => undefined)
   }
 }

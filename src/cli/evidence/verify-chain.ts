@@ -20,7 +20,7 @@ import { NIL_UUID } from '../../core/uuid.ts'
 import { CliError, readNamed, streamNamed } from '../command/cli-error.ts'
 import { count, counted, localTime } from '../command/output.ts'
 
-/** The entry that replaces erased data. */
+/** The values that an erased entry of a chain has. */
 const ERASED = { message: 'Erased.' }
 
 export const knownFlags = {

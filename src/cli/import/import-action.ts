@@ -18,7 +18,7 @@ import { CliError } from '../command/cli-error.ts'
 import { type IssuedTemplate, NOT_YET_KNOWN, readIssuedTemplate } from '../issue/rows.ts'
 
 interface ImportOptions {
-  /** The template of rows that name no template. */
+  /** The template for rows that do not name a template. */
   templateId: string | undefined
   identityId: string | undefined
   externalIdColumn: string
@@ -59,8 +59,8 @@ export function importAction({ dryRun, concurrency, ...options }: ImportOptions)
       const templates = openTemplates(client)
       const template = templateId === undefined ? undefined : await templates.get(templateId)
       const columns = planImportColumns(header, options, template)
-      // These names must be unique within an identity. If no identity is given, use the template instead, because all
-      // rows of a template use one identity.
+      // Serial numbers and object IDs must be unique within an identity. Without --identity, compare the rows of each
+      // template, because they use the same identity.
       const namesOf = ({ templateId: ofRow, pass }: ImportRow) => {
         const names = (['serialNumber', 'googleObjectId'] as const).map((name) => {
           const value = pass[name]

@@ -40,7 +40,7 @@ export const packageColumns = [
 
 interface PackageRow {
   own: Record<(typeof packageColumns)[number], string>
-  /** Field values by key, which is the column name. */
+  /** The field values, by column name (see `columnOf`). */
   fields: Map<string, string>
   webServiceUrl: string | undefined
 }

@@ -151,7 +151,7 @@ function resultOf(
   return created ? { outcome: 'created', cells: cellsOf(pass) } : resultOfExisting(pass, wanted, options)
 }
 
-/** Sends the change. Repeating it does not create another revision. */
+/** Updates a pass. A repeated update does not create another revision. */
 async function update(
   client: Client,
   pass: Pass,
@@ -162,13 +162,13 @@ async function update(
     const call = { params: { id: pass.id }, body: changeTo(pass, wanted) }
     return { outcome: 'updated', cells: cellsOf(await client.passes.update(call, { signal, idempotent: true })) }
   } catch (error) {
-    // Ignore a pass that was voided concurrently.
+    // Report a pass that was voided concurrently as a void pass. Any other error stops the run.
     if (!(error instanceof ApiError && error.code === 'PASS_ALREADY_VOIDED')) throw error
     return { outcome: 'void', error: voidPass(pass.id) }
   }
 }
 
-/** A row, and whether it repeats an earlier row that creates the pass. */
+/** A row of a plan. `isRepeat` is set if an earlier row already creates the pass. */
 interface PlannedRow {
   pass: PassCreate
   isRepeat: boolean

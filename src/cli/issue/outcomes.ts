@@ -63,7 +63,7 @@ export function voidPass(passId: string): string {
 }
 
 export interface WantedPass extends Pick<PassCreate, 'templateId' | 'label' | 'variables' | 'groupKey'> {
-  /** The names of the compared variables. A file leaves variables without a column unchanged. */
+  /** The names of the variables to compare. Variables without a column in the file stay unchanged. */
   names: readonly string[]
 }
 

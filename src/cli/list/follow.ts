@@ -6,7 +6,7 @@ import type { Page } from '../../core/contract/schemas/common.ts'
 export interface FollowOptions<T> {
   /** Returns a page of the list, newest first. */
   list: (call: { query: { limit: number; cursor?: string } }) => Promise<Page<T>>
-  /** The maximum number of existing rows to show. */
+  /** The maximum number of existing rows to show before new rows; 10 by default. */
   limit: number | undefined
   /** Returns the time at which the server wrote a row, which can differ from the sort key. */
   writtenAt: (item: T) => string
@@ -18,11 +18,9 @@ export interface FollowOptions<T> {
 const POLL_MS = 1_000
 const PAGE = 100
 const SHOWN = 10
-/**
- * The maximum age of a new row relative to the newest row. Transactions commit out of order, so a new row can be older.
- */
+/** The maximum time by which a new row is older than the newest row, because transactions commit out of order. */
 const OVERLAP_MS = 60_000
-/** The maximum number of remembered ids. They prevent duplicates. */
+/** The maximum number of remembered ids, which prevent duplicates. */
 const MAX_SEEN = 100_000
 
 /**

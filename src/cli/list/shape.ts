@@ -120,10 +120,10 @@ function textOf<T>({ kind, none = '' }: ListColumn<T>, value: ReturnType<typeof 
   return typeof value === 'boolean' ? (value ? 'yes' : 'no') : value
 }
 
-/** Lengths of the id prefix: the time in milliseconds, and the time with the counter of ids in the same millisecond. */
+/** The lengths of a shortened id: up to the time in milliseconds, and up to the counter within the millisecond. */
 const LENGTHS = [13, 23]
 
-/** Returns the prefix length at which the ids of the page are unique. */
+/** Returns the shortest prefix length at which the ids of the page are unique. */
 function lengthOfIds(ids: readonly unknown[]): number {
   const isEnough = (length: number) => new Set(ids.map((id) => String(id).slice(0, length))).size === new Set(ids).size
   return LENGTHS.find(isEnough) ?? Number.POSITIVE_INFINITY

@@ -45,7 +45,7 @@ export interface PagedList<T, Shown = T> extends Omit<ShownList<Shown>, 'pages'>
   writtenAt?: (item: T) => string
 }
 
-/** Shows one page, with `--all` every page, and with `--follow` the newest rows and then new ones until Ctrl-C. */
+/** Shows one page; with `--all`, every page; with `--follow`, the newest rows and then new rows until Ctrl-C. */
 export async function showPages<T, Shown>(paged: PagedList<T, Shown>): Promise<Page<Shown> | undefined> {
   const { list, decorate, writtenAt, ...shown } = paged
   const { flags, query, note } = shown
@@ -64,7 +64,7 @@ export async function showPages<T, Shown>(paged: PagedList<T, Shown>): Promise<P
   })
 }
 
-/** Yields one page, or with `--all` every following page. Holds one page at a time. */
+/** Yields one page or, with `--all`, all pages from there. Holds only one page in memory. */
 export async function* listPages<T>(
   list: (call: { query: object }) => Promise<Page<T>>,
   query: object,

@@ -11,8 +11,8 @@ interface WatchOptions {
 const POLL_MS = 2_000
 
 /**
- * Yields a zone, and yields it again each time the number of people inside changes. Continues after the server was
- * unreachable.
+ * Yields a zone, and yields the zone again each time the number of people inside changes. Keeps polling while the
+ * server is unreachable.
  */
 export async function* watchZone(
   { zones }: Pick<Client, 'zones'>,

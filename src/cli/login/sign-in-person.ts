@@ -10,7 +10,7 @@ import { type Answer, type Call, call } from '../device/http.ts'
 /** The time in which the person must sign in, in milliseconds. */
 const WAIT_MS = 10 * 60_000
 
-/** The time that each request to slow down adds to the polling interval (RFC 8628, section 3.5). */
+/** The time by which the polling interval grows each time the provider responds `slow_down` (RFC 8628, section 3.5). */
 const SLOW_DOWN_MS = 5_000
 
 const LATE = 'The sign-in timed out'
@@ -34,8 +34,8 @@ export interface DeviceAddress {
 
 /**
  * Signs a person in, and returns the token of the session. The person can use a browser on this machine (RFC 8252). If
- * the provider supports device authorization (RFC 8628), the person can also use any other device. Waits for both,
- * because a provider does not report that a policy of an organization rejects other devices.
+ * the provider supports device authorization (RFC 8628), the person can also use any other device. Waits for both ways
+ * at the same time, because a provider does not report if an organization forbids other devices.
  * @throws CliError if the server has no sign-in, or the person does not sign in within ten minutes
  * @throws ConnectionError if the server does not respond
  */
@@ -76,7 +76,7 @@ interface BegunOnDevice {
   intervalMs: number
 }
 
-/** Returns `undefined` if the provider does not support device authorization. */
+/** Starts device authorization; `undefined` if the provider does not support device authorization. */
 async function beginOnDevice(desk: string, workspace: string | undefined): Promise<BegunOnDevice | undefined> {
   const { status, answer } = await post(`${desk}/device`, { workspace })
   if (status !== 200) return undefined
@@ -122,7 +122,7 @@ export async function endSession({ url, token }: { url: string; token: string })
   }
 }
 
-/** Listens on loopback for the redirect of the server. Ignores requests without the state. */
+/** Listens on loopback for the redirect of the server. Ignores requests without the expected state. */
 async function listenForCode(state: string) {
   let resolve: (code: string) => void = () => undefined
   const code = new Promise<string>((done) => {

@@ -174,8 +174,8 @@ function describeStats({ fannedOut, pending, sent, partial, failed, skipped }: B
 const EVERY_MS = 500
 
 /**
- * The pause between two polls, as a multiple of the duration of a poll. It limits polls to a fifth of the time, because
- * each poll counts all notifications of the broadcast.
+ * The pause between two polls, as a multiple of the duration of a poll. Polls then take at most a fifth of the time.
+ * Each poll is expensive: the server counts all notifications.
  */
 const PAUSE_FACTOR = 4
 

@@ -31,7 +31,7 @@ interface Help<A extends Arguments, F extends FlagInputs> {
   examples: (string | { description: string; command: string })[]
   args?: A
   flags?: F
-  /** Adds the flag `--yes` for `ask`. */
+  /** Whether the command has the flag `--yes`, which skips the prompt of `ask`. */
   asks?: true
   /** Whether the command has `--json`; true by default. */
   hasJson?: boolean

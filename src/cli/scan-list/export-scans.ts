@@ -35,13 +35,13 @@ export interface ScanExportOptions {
 
 export async function exportScans(options: ScanExportOptions): Promise<ExportResult> {
   const { flags, format, stop, note } = options
-  // Keep the heap small: rows are short-lived, but by default V8's heap would grow far beyond a page.
+  // Keep the heap small. Otherwise, V8's heap would grow far beyond a page, although rows are short-lived.
   setFlagsFromString('--optimize-for-size')
   const query = scanQuery(flags, await passIdsOf(options.client, flags))
   await using file = flags.out === undefined ? undefined : await openOutput(flags.out, query, options)
   if (file?.start) note(`Resuming after the first ${file.start.rows} scans, which an earlier run wrote`)
   const cursor = file?.start?.cursor ?? flags.cursor
-  // Await here, so that the file is not closed earlier.
+  // Await here. Otherwise, `await using` would close the file before the export ends.
   return await exportPages({
     stop,
     note,
@@ -57,7 +57,7 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
       await file.append(text, point)
       return true
     },
-    // Show no progress if the rows themselves are printed on the terminal.
+    // Show no progress bar if the rows are printed on the terminal. Otherwise, the bar would overwrite rows.
     showProgress: file !== undefined || !process.stdout.isTTY,
   })
 }
@@ -87,8 +87,8 @@ interface ExportFile {
 }
 
 /**
- * The minimum interval between checkpoints, because a checkpoint for each page would take longer than the pages. A
- * crash loses the rows since the last checkpoint.
+ * The minimum interval between checkpoints. A checkpoint for each page would take longer than the pages. After a crash,
+ * the rows since the last checkpoint are exported again.
  */
 const NOTE_EVERY_MS = 1_000
 

@@ -69,7 +69,7 @@ export async function passIdsOf(
   return pass && Promise.all(pass.map((id) => getPassId(client, { id, external })))
 }
 
-/** Returns the decision in one word: for a denied scan, its more specific reason. */
+/** Returns the decision in one word. For a denied scan, the word is the reason. */
 function decisionOf({ result, reason }: ScanItem): string {
   return result === 'denied' && reason ? reason : result
 }
@@ -121,7 +121,7 @@ export function scansFormat(
 /** A scan with the current names of its holder and its door; `null` if the pass or door is missing or not readable. */
 export type HeldScan = ScanItem & { label: string | null; door: string | null }
 
-/** The maximum number of cached names. Names are cached because the same passes and doors recur. */
+/** The maximum number of cached names. The cache saves requests, because the same passes recur. */
 const KEPT = 10_000
 
 /**

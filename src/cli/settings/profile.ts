@@ -7,7 +7,7 @@ import { CliError, UsageError } from '../command/cli-error.ts'
 export interface Profile {
   /** The server that the token belongs to, as an origin such as https://passes.example. */
   url: string
-  /** The token; missing after a logout. */
+  /** The token; `undefined` after a logout. */
   token?: string | undefined
 }
 

@@ -15,10 +15,10 @@ export const databaseFlags = {
   }),
 }
 
-/** Flags of any command that take a database address. */
+/** All flags that take a database address. */
 const addresses = ['database', 'from', 'to']
 
-/** Returns the flags whose database address contains a password, because the process list shows the password. */
+/** Returns the flags whose database address contains a password, which the process list then shows. */
 export function databasePasswordsIn(argv: readonly string[]): string[] {
   return addresses.filter((name) => {
     const given = argv.flatMap((argument, n) => {

@@ -39,7 +39,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface ResolveOptions {
   environment?: Environment
-  /** Set by commands that create or manage profiles. */
+  /** Whether the profile can be missing. Set by commands that create or manage profiles. */
   profileMayBeMissing?: boolean
 }
 
@@ -140,13 +140,13 @@ function colorLevel(stream: ColorStream, environment: Environment): 0 | 1 | 2 | 
     return level === 0 || level === 2 || level === 3 ? level : 1
   }
   if (!canAnimate(stream, environment) || given(environment.NO_COLOR)) return 0
-  // Hide CI, because Node assumes that CI writes a log without color. This stream is a terminal.
+  // Hide CI. Otherwise, Node would assume a log without color, but this stream is a terminal.
   const { CI: _, ...terminal } = environment
   const depth = stream.getColorDepth?.(terminal) ?? 4
   return depth >= 24 ? 3 : depth >= 8 ? 2 : depth >= 4 ? 1 : 0
 }
 
-/** Returns the environment for an independent child process, without the settings of this process. */
+/** Returns the environment of a child process that must not inherit the settings of this process. */
 export function environmentWithoutSettings(environment: Environment = process.env): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PASSES_')))
 }
@@ -203,7 +203,7 @@ function baseFolder(environment: Environment, variable: string, belowHome: strin
 }
 
 /**
- * Returns the absolute path of the home folder. Rejects a relative path, because a token would be written to the
+ * Returns the absolute path of the home folder. Skips a relative path. Otherwise, tokens would be written to the
  * working folder.
  */
 function homeFolder({ HOME }: Environment): string {
@@ -218,7 +218,7 @@ function homeFolder({ HOME }: Environment): string {
   return parse(process.cwd()).root
 }
 
-/** Rejects an empty value, which is probably a missing secret: the stored value must not replace it silently. */
+/** Rejects an empty value, which is probably a missing secret. Otherwise, the stored value would be used silently. */
 function pick(flag: string | undefined, flagName: string, variable: string | undefined, name: string) {
   const [text, source] = flag === undefined ? [variable, name] : [flag, flagName]
   if (text === undefined) return undefined
@@ -227,10 +227,7 @@ function pick(flag: string | undefined, flagName: string, variable: string | und
   return { value, source }
 }
 
-/**
- * Validates boolean environment variables: oclif treats unknown values as `false`.
- * @throws UsageError
- */
+/** Rejects unclear values of boolean environment variables, which oclif would treat as `false`. @throws UsageError */
 export function requireClearSwitches(
   flags: Readonly<Record<string, { type: string; env?: string }>>,
   environment: Environment = process.env,

@@ -77,7 +77,7 @@ function parseText(path: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    // Remove the part of the text that V8 appends to the message.
+    // Remove the excerpt of the file that V8 appends to the message.
     const message = (error as Error).message.replace(/^(Unexpected token '.{1,2}'), .*$/su, '$1')
     const place = placeOf(text, Number(/at position (\d+)/.exec(message)?.[1] ?? tokenOffset(text)))
     throw new CliError(`${path}:${place.line}:${place.column} is not valid JSON: ${message}`, {
@@ -89,8 +89,8 @@ function parseText(path: string, text: string): unknown {
 }
 
 /**
- * Returns the offset of the unexpected token: the end of the shortest prefix with an unexpected token. V8 does not
- * report the offset. Returns the end of the text if the text is incomplete.
+ * Returns the offset of the unexpected token, which V8 does not always report: the end of the shortest prefix with this
+ * error. For an incomplete text, returns the end of the text.
  */
 function tokenOffset(text: string): number {
   let [without, having] = [0, text.length + 1]

@@ -27,14 +27,14 @@ export interface TemplateFile {
   key: string | undefined
   name: string
   description: string | undefined
-  /** The name of its project; `null` for none, `undefined` if the file does not specify a project. */
+  /** The name of the template's project; `null` for none, `undefined` if the file does not specify a project. */
   project: string | null | undefined
   passType: PassType
   images: NamedImage[]
   /** The definition before the upload: image paths are replaced by the nil id. */
   definition: WrittenDefinition
   /**
-   * Returns the definition with each image replaced by its uploaded id. The keys of `ids` are the names in the file.
+   * Returns the definition with each image replaced by its uploaded id. `ids` maps the image names in the file to ids.
    */
   withImages: (ids: ReadonlyMap<string, string>) => WrittenDefinition
 }
@@ -102,7 +102,7 @@ function namedFiles({ design, variables }: RawDefinition): NamedPlace[] {
   return [...named.values()]
 }
 
-/** Returns a definition with the names of its images replaced. The keys of `names` are the names in the file. */
+/** Returns a definition with its image names replaced. `names` maps each name in the file to its replacement. */
 function replaceImages(raw: RawDefinition, names: ReadonlyMap<string, string>): unknown {
   const images = replaceTexts(raw.design.images ?? {}, names)
   const variables = listOf(raw.variables).map((variable) => {

@@ -82,7 +82,7 @@ async function pushOnce(client: Client, file: TemplateFile, options: PushOptions
   }
 }
 
-/** Uploads images. Images that exist are not duplicated, because the ids depend on the bytes. */
+/** Uploads images. Existing images are not duplicated, because the id of an image depends only on its bytes. */
 async function uploadImages(client: Client, { images }: TemplateFile) {
   const ids = new Map<string, string>()
   for (const { name, bytes, contentType } of images) {
@@ -146,7 +146,7 @@ export type StoredVersion = Awaited<ReturnType<Client['templateVersions']['get']
 
 interface StoredTemplate {
   template: Template
-  /** The name of its project, `null` for none; `undefined` if the file does not specify a project. */
+  /** The name of the template's project, `null` for none; `undefined` if the file does not specify a project. */
   project: string | null | undefined
   newest: StoredVersion | undefined
   published: StoredVersion | undefined
@@ -198,7 +198,7 @@ export function changesTo(
   return [...findChanges(current ?? {}, wanted), ...findChanges(version?.definition ?? {}, definition, 'definition')]
 }
 
-/** Returns the definition of a file, with the ids of stored images that have the same bytes. Uploads nothing. */
+/** Returns the definition of a file, with the ids of identical stored images and the nil id for any other image. */
 export async function withStoredImages(
   client: Client,
   file: TemplateFile,
@@ -219,7 +219,7 @@ function textAt(value: unknown, place: readonly (string | number)[]): string | u
   return typeof found === 'string' ? found : undefined
 }
 
-/** Returns `undefined` if the image does not exist, because drafts can name missing images. */
+/** Downloads an image; `undefined` if it does not exist, because drafts can name missing images. */
 async function findImage(client: Client, id: string): Promise<Buffer | undefined> {
   try {
     return Buffer.from((await client.request({ method: 'GET', path: `/images/${id}` })).body)
@@ -234,14 +234,14 @@ async function findTemplateByKey(client: Client, key: string): Promise<Template 
   return items[0]
 }
 
-/** A value that differs, with its path; `undefined` on a side without a value. */
+/** A value that differs, with its path. `before` or `after` is missing if that side has no value. */
 export interface Change {
   path: string
   before?: unknown
   after?: unknown
 }
 
-/** Returns all differences of two JSON values. Matches list items by key or name, others by index. */
+/** Returns all differences of two JSON values. Matches list items by key or name, and other items by index. */
 export function findChanges(before: unknown, after: unknown, path = ''): Change[] {
   if (isDeepStrictEqual(before, after)) return []
   const [old, wanted] = [membersOf(before), membersOf(after)]
@@ -252,7 +252,7 @@ export function findChanges(before: unknown, after: unknown, path = ''): Change[
   const changes = names.flatMap((name) =>
     findChanges(old.get(name), wanted.get(name), path === '' ? name : `${path}.${name}`),
   )
-  // If only the order of the items differs, show both orders.
+  // If all items are equal, only their order differs: show both orders.
   return changes.length > 0 ? changes : [{ path, before: [...old.keys()], after: [...wanted.keys()] }]
 }
 

@@ -36,7 +36,7 @@ export const templateVersionFlag = Flags.custom<number | 'latest'>({
   },
 })
 
-/** Formats the warnings of a template, one per line, and how to accept them; `undefined` if there are none. */
+/** Formats the warnings of a template, one per line, with a hint how to accept them; `undefined` if there are none. */
 export function warningText(warnings: readonly Warning[]): string | undefined {
   if (warnings.length === 0) return undefined
   const lines = warnings.map(({ code, path, message }) => `Warning ${code}: ${path.join('.')}: ${message}.`)

@@ -34,14 +34,14 @@ export async function planUpgrade(
   return { passes: Math.min(all.total, limit), google: Math.min(google.total, limit) }
 }
 
-/** Returns a note if the newest version is a draft, which `latest` does not use. */
+/** Returns a note if the newest version is a draft, because `latest` means the newest published version. */
 export async function findNewerDraft(client: Client, templateId: string): Promise<string | undefined> {
   try {
     const [newest] = await client.templateVersions.list({ query: { templateId } })
     if (newest?.stage !== 'draft') return undefined
     return `Version ${newest.version} is a draft: latest is the newest published version.`
   } catch (error) {
-    // Omit the note if the template cannot be read, because an upgrade does not need the right to read templates.
+    // Omit the note if the template cannot be read. An upgrade does not need the permission to read templates.
     if (error instanceof ApiError) return undefined
     throw error
   }
@@ -78,7 +78,7 @@ export async function watchUpgrade(client: Client, started: Pick<Upgrade, 'id' |
   const read = () => client.upgrades.get({ params }, { signal: stop.signal })
   try {
     let upgrade = await read()
-    // Wait until the passes are counted.
+    // Wait until the passes are counted, because the progress bar needs their total.
     while (upgrade.status === 'PENDING' && upgrade.matched === 0) {
       await sleep(EVERY_MS, undefined, { signal: stop.signal })
       upgrade = await read()
@@ -113,7 +113,7 @@ function nextSteps({ templateId, id }: Pick<Upgrade, 'id' | 'templateId'>): stri
   )
 }
 
-/** Sets the exit code of an upgrade that has ended: 1 if it was stopped, or if passes do not fit. */
+/** Sets the exit code of an upgrade that has ended: 1 if it was stopped, or if any pass failed. */
 export function setExitCode({ status, failed }: Upgrade): void {
   if (status === 'CANCELLED' || failed > 0) process.exitCode = 1
 }

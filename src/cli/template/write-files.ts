@@ -12,7 +12,7 @@ export interface WrittenFile {
 const FILE_MODE = 0o666
 
 /**
- * Writes a template file and its images, whose folders are created next to it. Creates all files or none.
+ * Writes a template file and its images, and creates the folders of the images. Creates all files or none.
  * @throws CliError if a file exists and `replaces` is false
  */
 export function writeTemplate(
@@ -29,7 +29,7 @@ export function writeTemplate(
       drafts.push({ path, draft })
       draft.write(content)
     }
-    // Commit the template last, because it names the images.
+    // Commit the template last. Otherwise, a crash could leave a template without its images.
     for (const { path, draft } of drafts) {
       if (replaces) draft.commit()
       else {

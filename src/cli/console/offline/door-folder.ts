@@ -41,8 +41,8 @@ export interface EntranceOptions {
 }
 
 /**
- * Finds the workspace, project, and zone of a console, on the server or, if the server does not respond, in the stored
- * file.
+ * Finds the workspace, project, and zone of a console, on the server or, if the server does not respond, in the file
+ * that an earlier start stored.
  * @throws ApiError if the server rejects the token, the project, or the zone
  * @throws CliError if the project or the zone does not exist, or if the server does not respond and this machine has
  * not used the door before
@@ -50,7 +50,7 @@ export interface EntranceOptions {
 export async function enter(options: EntranceOptions): Promise<Entrance> {
   const { client, url, token, project, zone, folder } = options
   makePrivateFolder(folder)
-  // Use a digest in the file name, so that the name does not reveal the token.
+  // Use a digest as the file name. Otherwise, the name would reveal the token.
   const memory = join(folder, `${digest(url, token, project ?? '', ...(zone === undefined ? [] : [zone]))}.json`)
   const learned = await ask(async (callOptions): Promise<Place> => {
     const { workspaceId, workspaceName } = await client.tokens.current({}, callOptions)

@@ -14,7 +14,7 @@ import {
 import { openPrivateSync } from '../../../files/private-file.ts'
 
 /**
- * The tables: rows as JSON, and an entry for each value in an index. SQLite overwrites deleted guest data.
+ * The tables: rows as JSON, and an entry for each value in an index. `secure_delete` overwrites deleted guest data.
  * `synchronous` is `extra`: with a lower setting, a power failure can undo the last transaction, because the deletion
  * of its journal is not on disk.
  */
@@ -44,7 +44,7 @@ export async function openSqliteTables(path: string): Promise<TableDatabase> {
         await db.script('commit')
         return result
       } catch (error) {
-        // If the disk is full, SQLite has already rolled the transaction back.
+        // Ignore a failed rollback: if the disk is full, SQLite has already rolled the transaction back.
         await db.script('rollback').catch(() => undefined)
         throw error
       }
@@ -68,7 +68,7 @@ export async function openSqliteTables(path: string): Promise<TableDatabase> {
 const RETRY_MS = 50
 
 /**
- * Runs work while no other process runs work under the lock of the same path. The system releases the lock of a process
+ * Runs work under an exclusive lock that all processes share by its path. The system releases the lock of a process
  * that was killed.
  */
 export async function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
@@ -98,8 +98,8 @@ interface Connection {
 }
 
 function connect(path: string): Promise<Connection> {
-  // Create the file first, because SQLite gives its other files the same mode. Do not open an existing file: closing it
-  // would release the locks that this process has on it.
+  // Create the file as private, because SQLite gives its other files the same mode. Do not open an existing file:
+  // closing it would release the locks that this process has on it.
   if (!existsSync(path)) closeSync(openPrivateSync(path, 'a'))
   const settled = (resolve: (value: never) => void, reject: (error: Error) => void) => {
     return (error: Error | null, value?: unknown) => (error ? reject(error) : resolve(value as never))
@@ -195,7 +195,7 @@ function transactionOn(db: Connection): Transaction {
   }
 }
 
-/** Returns the name and value of each entry of a row in the indexes of its table. */
+/** Returns the index entries of a row, each with the name of the index and the value. */
 function entriesOf<T extends Table>(table: T, row: Rows[T]): [string, Key][] {
   return tables[table].indexes.flatMap((index) => {
     const values = new Set([(row as Record<string, unknown>)[index] ?? []].flat() as Key[])

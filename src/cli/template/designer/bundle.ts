@@ -16,13 +16,13 @@ import type { JsonObject, Note } from './report.ts'
 /** The content of a `.pkpasstemplate`: a folder that the Finder shows as a file, or a ZIP archive of this folder. */
 export interface DesignerBundle {
   pass: JsonObject
-  /** The largest scale of each image, by role and then by language, where '' is the image for all languages. */
+  /** The images in their largest scale, by role and then by language ('' for all languages). */
   images: Map<ImageRole, Map<string, Buffer>>
-  /** The translations by language, and then by the text in pass.json. */
+  /** The translations, by language and then by the text in pass.json. */
   strings: PassStrings
   /** The files that were not read. */
   unmapped: Note[]
-  /** Whether the file can be an issued pass. A file with the tooling.json of Pass Designer cannot. */
+  /** Whether the file might be an issued pass, because it lacks the tooling.json of Pass Designer. */
   canBePass: boolean
 }
 
@@ -128,7 +128,7 @@ function inBundle(path: string, archive: Map<string, Buffer>): Map<string, Buffe
 /** Files that the Finder and the editor add. They have no effect on a pass. */
 const IGNORED = /^(?:tooling\.json|(?:.*\/)?\.DS_Store|__MACOSX\/.*)$/
 
-/** Omit the hero image, which Pass Designer does not have. */
+/** All image roles except the hero image, which Pass Designer does not have. */
 const roles = imageRoles.filter((role) => role !== 'hero')
 const IMAGE = new RegExp(`^(?:([^/]+)\\.lproj/)?(${roles.join('|')})(?:@([23])x)?\\.(png|pdf)$`)
 const STRINGS = /^([^/]+)\.lproj\/pass\.strings$/

@@ -60,7 +60,7 @@ export interface ReadDefinition {
   /** The definition without its images. `apple` can have values that publishing rejects. */
   definition: DefinitionInput
   report: Report
-  /** The identifiers of the template, which a definition does not have. */
+  /** The identifier keys that the import left out, because the service sets them. */
   dropped: string[]
 }
 
@@ -184,7 +184,7 @@ function readBarcode(pass: JsonObject, { variables, report, texts, fieldsByValue
     return {}
   }
   for (const [index, other] of list.entries()) {
-    // Do not report the fallback barcode, because the service adds one.
+    // Do not report a fallback barcode as lost, because the service adds such a barcode.
     const isFallback = isJsonObject(other) && index > 0 && other.message === barcode.message
     if (index > 0 && !(isFallback && barcodeFormats[format].needsMessage)) {
       report.unmapped.push({ path: `barcodes.${index}`, reason: 'A design has one barcode' })

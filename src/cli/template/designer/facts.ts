@@ -25,9 +25,7 @@ const ofTrip = ['carrier.code', 'carrier.name', 'number', 'boardsAt', 'departsAt
   ofStop.flatMap((key) => [`from.${key}`, `to.${key}`]),
 )
 
-/**
- * Returns the tags that facts set. To find the tags, sets each fact to its path and looks for these paths in the tags.
- */
+/** Returns each tag with the fact that sets it. Sets each fact to its own path, and looks for the paths in the tags. */
 function rowsOf(mode: Mode | undefined): FactRow[] {
   const facts: JsonObject = {}
   const paths = mode ? ofTrip : ofEvent
@@ -55,8 +53,8 @@ interface ReadFacts {
 }
 
 /**
- * Returns the event of an event ticket, or the trip of a boarding pass with a known means of transport, from its
- * semantic tags. Each fact becomes a variable. A fact and a field with the same value share a variable.
+ * Reads semantic tags as the event of an event ticket, or as the trip of a boarding pass with a known means of
+ * transport. Each fact becomes a variable. A fact and a field with the same value share a variable.
  */
 export function readFacts(
   tags: JsonObject,
@@ -83,7 +81,7 @@ export function readFacts(
     placeholders.set(tag, placeholder)
     put(facts, fact, placeholder)
   }
-  // Keep the whole seats if they have more values than the facts can express.
+  // If the seats have tags that no fact expresses, keep all tags of the seats.
   if (rest.seats !== undefined) rest.seats = tags.seats
   const hasFacts = Object.keys(facts).length > 0
   return {
@@ -98,7 +96,7 @@ function dropDerivedTags(tags: JsonObject): void {
   if (flightCode === `${airlineCode}${flightNumber}`) delete tags.flightCode
 }
 
-/** Whether a coordinate has its counterpart: a position needs its latitude and its longitude. */
+/** Whether a latitude has its longitude, and vice versa; always `true` for a tag that is not a coordinate. */
 function hasBothDegrees(tag: string, tags: JsonObject): boolean {
   const other = tag.replace(/(latitude|longitude)$/, (name) => (name === 'latitude' ? 'longitude' : 'latitude'))
   return other === tag || factText(other, valueAt(tags, other)) !== undefined
@@ -117,7 +115,7 @@ function factText(path: string, value: unknown): string | undefined {
   return text === '' || text.length > 1000 ? undefined : text
 }
 
-/** Returns the variable of the field with this value; `undefined` unless exactly one field and no other fact has it. */
+/** Returns the variable of the only field with this value; `undefined` if another field or fact has the same value. */
 function sharedPlaceholder(
   tag: string,
   text: string,
@@ -147,7 +145,7 @@ function newPlaceholder(tag: string, fact: string, text: string, { variables }: 
 
 interface OtherTags {
   context: FieldContext
-  /** The placeholders of the tags that are facts, by the path of the tag. */
+  /** The placeholders of the tags that became facts, by the path of the tag. */
   placeholders: ReadonlyMap<string, string>
 }
 

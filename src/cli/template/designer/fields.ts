@@ -21,13 +21,13 @@ export interface FieldContext {
   texts: Texts
   variables: Variables
   report: Report
-  /** The keys of the fields that were read before. */
+  /** The keys of all fields that were read so far. */
   keys: Set<string>
   /** The fields that show a variable, by the value of the field in pass.json. */
   fieldsByValue: Map<string, { key: string; placeholder: string }[]>
 }
 
-/** Returns the fields of a list that are objects, with their index. Reports any other item. */
+/** Returns the valid fields of a group, each with its path. Reports any other item. */
 export function listFields(style: JsonObject, name: string, group: string, { unmapped }: Report) {
   const list = style[group]
   if (list === undefined || list === null) return []

@@ -9,9 +9,9 @@ export interface Note {
 
 /** The parts of a template that differ in the definition, for the designer to check. */
 export interface Report {
-  /** Keys of pass.json that a design does not have. The definition has them in `apple`. */
+  /** Keys of pass.json that a design does not have, and that the definition keeps in `apple`. */
   kept: Note[]
-  /** Parts that are not in the definition. */
+  /** Parts of the template that the import left out of the definition. */
   unmapped: Note[]
   /** Values that the import replaced, or assumed because the template lacks them. */
   assumed: Note[]

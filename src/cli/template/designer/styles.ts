@@ -22,7 +22,7 @@ export interface ReadStyles {
   transitType: unknown
   hasPoster: boolean
   fields: Partial<Record<FieldGroup, DesignField[]>>
-  /** The groups for `apple`, by style. */
+  /** The field groups that `apple` overrides, by style. */
   overrides: Record<string, JsonObject>
 }
 
@@ -77,7 +77,7 @@ function readClassic(style: string, classic: JsonObject, context: FieldContext, 
   return { fields, overrides: Object.keys(override).length > 0 ? { [style]: override } : {} }
 }
 
-/** Reads a group that a design does not have, for `apple`. Returns `undefined` if the group is empty. */
+/** Reads a group that a design does not have, as an override for `apple`. Returns `undefined` if the group is empty. */
 function readOwnGroup(style: JsonObject, styleName: string, name: string, context: FieldContext) {
   const sources = listFields(style, styleName, name, context.report)
   if (sources.length === 0) return undefined
@@ -127,7 +127,7 @@ function readPosterOnly(poster: JsonObject, context: FieldContext): Pick<ReadSty
   }
 }
 
-/** The groups of a poster, each with the classic groups from which the service copies fields into it. */
+/** For each group of a poster, the classic groups whose fields the service copies into it. */
 const posterSources: Record<string, string[]> = {
   headerFields: ['headerFields'],
   primaryFields: ['primaryFields', 'secondaryFields'],

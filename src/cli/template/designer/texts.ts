@@ -2,7 +2,7 @@ import type { Languages } from '../../../core/contract/schemas/language-tags.ts'
 import type { DesignerBundle } from './bundle.ts'
 import type { Report } from './report.ts'
 
-/** The assumed language of pass.json, which a bundle does not name. */
+/** The assumed language of pass.json, because a bundle does not name the language. */
 export const DEFAULT_LANGUAGE = 'en'
 const MAX_OTHERS = 19
 

@@ -60,8 +60,7 @@ function readNumber(
 const dateKeys = ['dateStyle', 'timeStyle', 'isRelative', 'ignoresTimeZone'] as const
 
 /**
- * Finds the field type that fits the styles of a date in pass.json. `lost` lists the keys whose values the type would
- * change.
+ * Finds the field type that fits the styles of a date in pass.json. `lost` lists the keys that the type would change.
  */
 function readDate(field: JsonObject, date: string, inApple: boolean): ReadValue {
   const [day, time] = [field.dateStyle, field.timeStyle].map((name) => {
@@ -84,8 +83,7 @@ function readDate(field: JsonObject, date: string, inApple: boolean): ReadValue 
     return own === other || (!fullStyles.has(own) && own !== true && !fullStyles.has(other) && other !== true)
   }
   const lost = dateKeys.filter((key) => !isSame(key))
-  // If the field lacks a lost key, report `isRelative` instead, because only the type for relative dates sets such a
-  // key.
+  // Report `isRelative` in place of a key that the field lacks: the type for relative dates has added that key.
   return { as, style, format, text, lost: lost.map((key) => (field[key] === undefined ? 'isRelative' : key)) }
 }
 

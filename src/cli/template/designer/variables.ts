@@ -21,7 +21,7 @@ const MAX_VARIABLES = 200
 export class Variables {
   readonly #byName = new Map<string, WrittenVariable>()
 
-  /** Adds a variable with a free name, and returns its placeholder. Beyond the maximum, returns the value itself. */
+  /** Adds a variable with a free name, and returns its placeholder. Above the maximum, returns the example itself. */
   add({ key, label, format, isRequired = false, ...rest }: NewVariable): string {
     if (this.#byName.size === MAX_VARIABLES) return rest.example ?? ''
     const name = this.#freeName(nameOf(key))
