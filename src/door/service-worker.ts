@@ -8,8 +8,8 @@ declare const DOOR_FILES: readonly string[]
 declare const DOOR_BUILD: string
 
 /**
- * The properties of service worker events that this file uses. The type libraries of workers and of pages exclude each
- * other.
+ * The properties of service worker events that this file uses. TypeScript's library for workers cannot be used, because
+ * it conflicts with the library for pages.
  */
 interface WorkerEvent extends Event {
   waitUntil(work: Promise<unknown>): void

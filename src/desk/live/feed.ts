@@ -2,7 +2,7 @@ import { messagesOf } from '../../client/stream-messages.ts'
 import type { Envelope } from '../../core/contract/deliveries.ts'
 import { ApiRejection } from './desk-api.ts'
 
-/** The state of the event feed. `asking` means that the page polls, because the server does not allow the stream. */
+/** The state of the event feed. `asking`: the page polls, because the server does not allow the stream. */
 export type FeedState = 'connecting' | 'live' | 'asking' | 'lost'
 
 export interface Feed {
@@ -24,7 +24,10 @@ const SILENCE_MS = 40_000
 
 const RETRY_MS = 3_000
 
-/** The delay before reconnecting, in milliseconds, if the server rejected the stream. */
+/**
+ * The delay, in milliseconds, before reconnecting after the server rejected the stream. It is longer than RETRY_MS,
+ * because the server can have too many open streams.
+ */
 const REJECTED_RETRY_MS = 60_000
 
 /**

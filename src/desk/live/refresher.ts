@@ -1,6 +1,6 @@
 /** A queue that reloads sources that may have changed. */
 export interface Refresher<Name extends string> {
-  /** Reloads these sources in the next round. */
+  /** Adds these sources to the next round of reloads. */
   ask(names: Iterable<Name>): void
   pause(ms: number): void
   end(): void

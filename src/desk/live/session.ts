@@ -1,6 +1,6 @@
 import type { Grant } from '../../core/rules/people/person-roles.ts'
 
-/** The session of a person who signed in. The browser sends its cookie. */
+/** The session of a person who signed in. The browser adds the session cookie to requests. */
 export interface Session {
   email: string
   roles: Grant[]

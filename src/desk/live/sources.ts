@@ -19,7 +19,7 @@ export interface Facts extends ZoneFacts {
   timeZone: string
 }
 
-/** Data that the page shows, from one or more API calls. */
+/** A source of data for the page, which makes one or more API calls. */
 export interface Source<F, T> {
   /** The scope that the token needs; `null` if any token is sufficient. */
   scope: Scope | null
@@ -42,7 +42,7 @@ const byPasses = () => true
 
 const RECENT = 8
 
-/** The maximum number of broadcasts shown with their progress, and of latest entries of each balance. */
+/** The maximum number of broadcasts with progress, and of entries per balance, that the page shows. */
 const SHOWN = 5
 
 export const zoneSources = {
@@ -91,7 +91,7 @@ export const boardSources = {
     load: ({ api, projectId, from }: Facts) =>
       api.scans.stats({ query: { projectId, from, groupBy: 'gate' } }) as Promise<ScanStatsByGate>,
   }),
-  /** Polled every few seconds, since entries per minute decrease without an event. */
+  /** Polled every few seconds, because entries per minute also decrease without an event. */
   pace: source({
     scope: 'scans:read',
     load: ({ api, projectId, paceFrom: from }: Facts) =>

@@ -18,7 +18,7 @@ import { Command, Foreign, Moment } from './parts.tsx'
 interface ActionButtonProps<N extends ActionName> {
   name: N
   target: TargetOf<N>
-  /** The name that the dialog shows for the target of the action. */
+  /** The name of the action's target, which the dialog shows. */
   of: string
   projectId: string | null
 }

@@ -23,9 +23,9 @@ export interface Desk {
   acting: { grants: readonly Grant[]; open(action: OpenAction): void } | null
   /** Whether the page is a wall screen: larger and not interactive. */
   isWall: boolean
-  /** Called when the token has ended. */
+  /** Called when the server no longer accepts the token. */
   onTokenRejected(): void
-  /** Called after each request, with whether the server responded. */
+  /** Called after each request, with `true` if the server responded. */
   onReached(isReached: boolean): void
 }
 
@@ -33,7 +33,7 @@ export interface Desk {
 export interface OpenAction {
   name: ActionName
   target: unknown
-  /** The name of the target. */
+  /** The name of the action's target, which the dialog shows. */
   of: string
 }
 
@@ -43,7 +43,7 @@ export function useDesk(): Desk {
   return useContext(DeskContext)!
 }
 
-/** The state of a source. If the server does not respond, the last value is kept. */
+/** The state of a source. If the server does not respond, the state and its value are kept. */
 export type Answer<T> =
   | { is: 'loading' }
   | { is: 'denied' }
@@ -160,7 +160,7 @@ export function useFeed(): Pick<Feed, 'state' | 'events'> {
   useEffect(() => {
     const draw = () => setDrawn({})
     const unsubscribe = feed.subscribe(draw)
-    // Draw again, because the state can change between the first render and the subscription.
+    // Draw again. Otherwise, a change of the state between the first render and the subscription would not be shown.
     draw()
     return unsubscribe
   }, [feed])

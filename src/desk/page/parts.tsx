@@ -111,7 +111,7 @@ export function Command({ text }: { text: string }) {
       await navigator.clipboard.writeText(text)
       setCopied(true)
     } catch {
-      // Pages over plain HTTP have no clipboard: select the text for manual copying.
+      // Pages over plain HTTP cannot write to the clipboard, so select the text for manual copying.
       getSelection()?.selectAllChildren(document.getElementById(id)!)
     }
   }
@@ -128,7 +128,7 @@ export function Command({ text }: { text: string }) {
   )
 }
 
-/** A name or id from users or other systems. The browser detects its text direction separately. */
+/** A name or id from users or other systems. Its text direction is detected independently of the text around it. */
 export function Foreign({ children }: { children: ComponentChildren }) {
   return <bdi>{children}</bdi>
 }

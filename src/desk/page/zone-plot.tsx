@@ -15,12 +15,12 @@ const HOUR_MS = 3_600_000
 /** The time that a bar covers, in milliseconds. */
 const BAR_MS = 1_800_000
 
-/** The share of the height that bars of entries and exits get. */
+/** The share of the plot's height for the bars of entries and exits. */
 const FLOWS_SHARE = 0.3
 
 /**
  * A plot of a day in a zone: the people inside, compared with the capacity. Below, bars count entries upwards and exits
- * downwards. The accessible name of the plot has the sums.
+ * downwards. The accessible name contains the sums of entries and exits.
  */
 export function ZonePlot({ zone, curve: { minutes, entries, exits } }: { zone: Zone; curve: ZoneCurve }) {
   const { isWall, language } = useDesk()

@@ -12,8 +12,8 @@ import { PlotLegend, ZonePlot } from './zone-plot.tsx'
 type ZoneAnswers = Pick<Answers<typeof zoneSources>, keyof typeof zoneSources>
 
 /**
- * The zones of a project with their curves; nothing if the project has no zones. A wall of all topics has no space for
- * the curves.
+ * The zones of a project with their curves; nothing if the project has no zones. A wall screen with all topics has no
+ * space for the curves.
  */
 export function Zones({ answers, rows }: { answers: ZoneAnswers; rows: number }) {
   const { isWall, language } = useDesk()
@@ -155,7 +155,7 @@ function Inside({ zone: { name, inside } }: { zone: Zone }) {
   return <strong data-number={`zone ${name} inside`}>{number(inside)}</strong>
 }
 
-/** Each state has its own symbol and word, so that it is readable without colors. */
+/** The symbol of each state, so that the states differ without colors. */
 const SYMBOLS: Record<Fullness, string> = { free: '', nearlyFull: '▲', full: '■' }
 
 function State({ zone }: { zone: Zone }) {

@@ -23,7 +23,7 @@ export function mountApp(
   document.documentElement.dir = language.direction
   document.title = language.words.door
   const app = { engine, language, feedback: createFeedback() }
-  // Unlock sound on a touch, because browsers allow none before the first touch.
+  // Unlock sound on a touch, because browsers allow no sound before the first touch.
   document.addEventListener('pointerdown', () => app.feedback.unlock())
   render(
     <DoorContext.Provider value={app}>
@@ -34,8 +34,8 @@ export function mountApp(
 }
 
 /**
- * Shows the claim screen on a phone that is not a door, and the start screen after a claim. An existing door starts
- * automatically.
+ * Shows the claim screen on a phone that is not a door, and the start screen after a claim. A phone that already is a
+ * door shows the scan screen.
  */
 function App({ opened }: { opened: string | null }) {
   const { door, problems } = useEngineState()
@@ -65,7 +65,7 @@ function App({ opened }: { opened: string | null }) {
   return <ScanScreen camera={camera} />
 }
 
-/** The screen after a claim. The browser asks for permission to use the camera, and a button starts to scan. */
+/** The screen after a claim. The browser asks for the camera permission, and a button starts scanning. */
 function StartScreen({ camera, onStart }: { camera: ReturnType<typeof useCamera>; onStart(): void }) {
   const { words } = useDoor().language
   const { door } = useEngineState()

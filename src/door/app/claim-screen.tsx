@@ -7,7 +7,7 @@ import { MainArea } from './main-area.tsx'
 import { Problems } from './problems.tsx'
 
 interface ClaimScreenProps {
-  /** The code that the page was opened with. */
+  /** The invitation code that the page was opened with. */
   invitation: string | null
   onDone(): void
   /** Whether the phone already is a door and can remain this door. */

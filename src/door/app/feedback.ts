@@ -7,9 +7,9 @@ export interface Feedback {
 }
 
 interface Signal {
-  /** Frequencies in hertz, played in sequence. Signals also differ by their number of tones. */
+  /** The frequencies of the tones, in hertz, in sequence. Signals also differ by their number of tones. */
   tones: number[]
-  /** Vibrations and pauses, in milliseconds. */
+  /** The durations of vibrations and of the pauses between them, in milliseconds. */
   shakes: number[]
 }
 

@@ -31,7 +31,7 @@ export interface ConnectionOptions {
   random: () => number
   /** Whether the page is visible. A hidden page does not probe a server that responds. */
   isVisible: () => boolean
-  /** The time since the last request of this door that the server answered, in milliseconds. */
+  /** Returns the milliseconds since the last request of this door that the server answered. */
   quietMs: () => number
   /** Whether uploads or other work are due in addition to a probe. */
   isDue: () => boolean
@@ -44,7 +44,7 @@ export interface ConnectionOptions {
    * long.
    */
   uploadRest: (signal: AbortSignal) => Promise<UploadEnd | undefined>
-  /** Whether this door's project has no pending entries, checked between two scans. Rejected entries do not count. */
+  /** Checks, between two scans, whether this door's project has no pending entries. Rejected entries do not count. */
   hasUploaded: () => Promise<boolean>
   /** Called whenever the server is lost or found. */
   onChange: () => void
@@ -56,8 +56,8 @@ const FIRST_RETRY_MS = 500
 const LAST_RETRY_MS = 5_000
 
 /**
- * Returns the state of a door at its start: offline while decisions are pending, because a server that does not have
- * them would admit the same people again.
+ * Returns the state of a door at its start: offline while decisions are pending, because a server without these
+ * decisions would admit the same people again.
  */
 export function initialState(isReached: boolean | undefined, pending: number): Connection['state'] {
   if (isReached === undefined) return 'unknown'
@@ -112,7 +112,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     const { signal } = stopped
     if (!(await probe(signal))) return lost()
     if (state === 'unknown' && !(await hasUploaded())) {
-      // Scans must not wait for pending uploads: use the list until the uploads are done.
+      // Use the list until pending uploads are done. Otherwise, scans would wait for these uploads.
       state = 'offline'
       becameKnown()
       onChange()

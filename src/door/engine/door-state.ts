@@ -12,14 +12,14 @@ export interface Known {
   isPersistent: boolean | null
   /** Whether the operator dismissed the message about decisions of another project. */
   isElsewhereRead: boolean
-  /** Problems other than those derived from the store and the clock. */
+  /** The problems, except those that are derived from the store and the clock. */
   problems: ReadonlyMap<Problem['code'], Problem>
   clockOffsetMs: number
 }
 
 /**
- * The clock error, in milliseconds, above which the operator is warned: uncorrected, it would cause wrong decisions
- * near the limits of validity windows.
+ * The clock error, in milliseconds, above which the operator is warned. Without a correction, such an error would cause
+ * wrong decisions near the limits of validity windows.
  */
 const CLOCK_WRONG_MS = 60_000
 
@@ -49,7 +49,7 @@ export const nothingStored: StoreSummary = {
   rejections: [],
 }
 
-/** Returns the state for pages, from the stored data and the other facts. */
+/** Returns the state of an engine, from the stored data and the facts in memory. */
 export function stateOf(stored: StoreSummary, known: Known): EngineState {
   const { identity, connection, loading, listRejection, uploadRejection, waiting, isPersistent } = known
   const { zones } = stored

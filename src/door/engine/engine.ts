@@ -23,8 +23,8 @@ export interface DoorEngine {
    */
   moveTo(gate: string): Promise<GateFailure | null>
   /**
-   * Sets the zone and direction of later scans; `null` scans without a zone. Also works offline, because each uploaded
-   * scan contains the zone and direction with which it was evaluated.
+   * Sets the zone and direction of later scans; `null` removes the zone. Also works offline, because each scan is
+   * uploaded with its zone and direction.
    */
   setMovement(movement: DoorMovement | null): Promise<void>
   /**
@@ -55,7 +55,7 @@ export interface DoorEngine {
   /** Probes the server now. */
   retry(): void
   /**
-   * Dismisses a problem that needs no further action, such as lost data or a rejected scan. Pending entries of another
+   * Hides a problem that needs no further action, such as lost data or a rejected scan. Pending entries of another
    * project are reported again when the page is reloaded.
    */
   dismiss(code: Problem['code']): Promise<void>
@@ -96,11 +96,11 @@ export type ScanMethod = 'camera' | 'scanner' | 'typed' | 'chosen'
  * it, and empty for a failure that the engine found.
  */
 export interface Decision extends Outcome {
-  /** Only with result `error`: the reason that there is no decision, for the page to describe. */
+  /** The reason that there is no decision, which the page describes; `null` unless the result is `error`. */
   failure: ScanFailure | null
   /** Whether an accepted scan was reversed afterwards. */
   isUndone: boolean
-  /** Whether this decision was made offline and is not uploaded yet. */
+  /** Whether this decision was made offline and is not yet uploaded. */
   isPending: boolean
 }
 
@@ -147,7 +147,7 @@ export interface EngineState {
   zones: readonly KnownZone[]
   /** The state of the connection; `unknown` until the first probe. */
   connection: 'unknown' | 'online' | 'offline'
-  /** The time since which the door has been offline; `null` unless it is offline. */
+  /** The time at which the door lost the server; `null` unless the door is offline. */
   offlineSince: Date | null
   /** The stored list of passes for offline decisions; `null` if there is none. */
   list: { size: number; generatedAt: Date } | null
@@ -159,7 +159,7 @@ export interface EngineState {
   uploadRejection: string | null
   /** The number of decisions, reversals, and counts without a scan that are not uploaded. */
   pending: number
-  /** Decisions with which the server disagreed, newest first. */
+  /** The decisions of this phone with which the server disagreed, newest first. */
   conflicts: readonly Decision[]
   /** The latest scans of this phone, newest first. */
   recent: readonly Decision[]
@@ -168,7 +168,7 @@ export interface EngineState {
   problems: readonly Problem[]
   /** The number of scans that wait for a decision. */
   waiting: number
-  /** Whether the browser has promised to keep the stored data; `null` if it was not asked yet. */
+  /** Whether the browser has promised to keep the stored data; `null` if the browser was not asked yet. */
   isPersistent: boolean | null
 }
 
@@ -193,7 +193,7 @@ export interface KnownZone extends ZoneAtDoor {
   at: string
 }
 
-/** The counts of scans since this phone became a door. */
+/** The numbers of scans since this phone became a door. */
 export interface Counts {
   accepted: number
   turnedAway: number

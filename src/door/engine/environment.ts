@@ -2,7 +2,7 @@ import type { Station } from '../../core/rules/door/outcome.ts'
 import type { DoorLanguage } from '../../core/rules/redemption/scan-message.ts'
 import type { EngineStore, Identity } from './store/engine-store.ts'
 
-/** The settings in which a phone and a console differ. Times are in milliseconds. */
+/** The settings that differ between a phone and a console. Times are in milliseconds. */
 export interface EngineSettings {
   /** The timeout of a scan. */
   scanMs: number
@@ -12,9 +12,9 @@ export interface EngineSettings {
   pollMs: number
   /** The time after a scan within which another reading of its code counts as the same scan. */
   sameScanMs: number
-  /** Whether the server has just responded; `undefined` if no request was sent yet. */
+  /** Whether the server responded before the engine was opened; `undefined` if no request was sent yet. */
   isReached: boolean | undefined
-  /** Whether the server stores the zone and direction of this door. A console keeps them itself. */
+  /** Whether the server stores the zone and direction of this door. For a console, only the console stores them. */
   storesMovement: boolean
   /** Returns the project, device, and gate that each scan reports. */
   station: (door: Identity['door']) => Station
@@ -37,7 +37,7 @@ export const phoneSettings: EngineSettings = {
   rejectionText: ({ message }) => message,
 }
 
-/** The surroundings of an engine: a browser (`browser.ts`), a console (`cli/console/environment.ts`), or a test. */
+/** The environment of an engine: a browser (`browser.ts`), a console (`cli/console/environment.ts`), or a test. */
 export interface EngineEnvironment {
   settings: EngineSettings
   /** The identity of a door that needs no invitation, such as a console. */
@@ -61,7 +61,7 @@ export interface EngineEnvironment {
   digest: (payload: string) => Promise<string>
   /** The ID of this tab or process. */
   runner: string
-  /** Returns a function that tests whether another tab or process, by its ID, still runs. */
+  /** Returns a function that tests whether the tab or process with a given ID still runs. */
   findRunning: () => Promise<(runner: string) => boolean>
   /** Waits until no other tab or process with this store runs work of the same name, then runs the work. */
   withLock: <T>(name: string, work: () => Promise<T>) => Promise<T>
@@ -77,7 +77,7 @@ export interface EngineEnvironment {
   persist: () => Promise<boolean | null>
 }
 
-/** Creates a lock for engines of one process: work of one name runs in the order of the calls, one at a time. */
+/** Creates a lock for engines of one process: work with the same name runs in the order of the calls, one at a time. */
 export function createProcessLock(): EngineEnvironment['withLock'] {
   const turns = new Map<string, Promise<unknown>>()
   return (name, work) => {

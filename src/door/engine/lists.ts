@@ -13,7 +13,7 @@ import type { EngineStore, NamedItem } from './store/engine-store.ts'
  */
 const REFRESH_MS = 15_000
 const FETCH_AGAIN_MS = 3_000
-/** The maximum random delay of the first update after a start or a lost connection, in milliseconds. */
+/** The maximum random delay of the first update after a start or a reconnection, in milliseconds. */
 const FIRST_REFRESH_MS = 10_000
 /** The pause after a download, as a multiple of its duration: a long download is also much work for the server. */
 const REST_FACTOR = 20
@@ -87,7 +87,7 @@ export function createListKeeper(
   }
 }
 
-/** The error code if the server forbids offline scans. */
+/** The error code of the server if the workspace does not allow offline scans. */
 export const OFFLINE_DISABLED = 'SCANNER_OFFLINE_DISABLED'
 
 const PAGE = '1000'

@@ -11,7 +11,7 @@ import { claimFailure, createDoorServer, type EngineContext, identityOf } from '
 import { type Identity, StorageFullError } from './store/engine-store.ts'
 import { createUploads } from './uploads.ts'
 
-/** Problems that end when the phone becomes another door. */
+/** The problems that end when the phone becomes another door. */
 const OF_A_DOOR = ['revoked', 'storage_lost', 'storage_full', 'refused', 'zone_deleted'] as const
 
 /** Opens the engine of this phone, whether the phone is a door or not: see DoorEngine. */
@@ -55,7 +55,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   let connection: Connection | undefined
   let stopped = new AbortController()
   let refreshing: Promise<void> | undefined
-  /** A claimed door that could not be stored. Another attempt with the same code does not claim again. */
+  /** A claimed door that could not be stored. Another attempt with the same code uses it instead of a new claim. */
   let unstored: { code: string; identity: Identity } | undefined
   let isClaiming = false
   /** Resolves when the previous door has ended and its stored data is removed. */
@@ -206,7 +206,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     if (known.identity?.token !== token) return
     const ended = endDoor()
     set('revoked', { code: 'revoked' })
-    // Write the marker first, so that a page that is reloaded before everything is removed still knows the reason.
+    // Write the marker before removing data. Otherwise, a page that is reloaded in between would not know the reason.
     mark()
     await ended
     await follow()
@@ -219,7 +219,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       const ended = disconnect()
       await between(() => store.wipe(token))
       await ended
-      // Wipe again, because a page of the list can have been stored before the download stopped.
+      // Wipe again, because the download can have stored a page of the list before it stopped.
       await store.wipe(token)
       await refresh()
     }
@@ -229,8 +229,8 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
 
   async function claim(code: string, name: string): Promise<ClaimFailure | null> {
     isClaiming = true
-    // Upload pending entries first. The next door on this phone could upload them only as its own entries, and not at
-    // all if they belong to another project.
+    // Upload pending entries first. Otherwise, the next door on this phone would have to upload them as its own
+    // entries, or could not upload them at all if they belong to another project.
     if (known.identity && state.pending > 0) await connection?.flush()
     let identity = unstored?.code === code ? unstored.identity : undefined
     if (!identity) {

@@ -19,9 +19,9 @@ interface OwnDoorOptions {
   keep: (identity: Identity) => Promise<void>
   /** Called if the server does not have the zone and direction yet. */
   onUnsent: () => void
-  /** Called when the number inside the zone was read. */
+  /** Called when the number of people inside the zone was read from the server. */
   onZone: () => void
-  /** Called with the name of a zone of this door that was deleted, and with `null` when a zone is chosen. */
+  /** Called with the name of this door's zone if the zone was deleted, and with `null` when a zone is chosen. */
   onDeleted: (name: string | null) => void
 }
 
@@ -86,7 +86,7 @@ export function createOwnDoor(
       const reply = await server.self(signal)
       if (reply.kind !== 'answer') return reply
       if (reply.value) await learn(reply.value)
-      // Read the previous zone too, because the server ends the zone of a door when it deletes the zone.
+      // Read the previous zone, too: the server can have removed it from the door, because the zone was deleted.
       if (before !== ownZone()) await readZone(before, signal)
       await readZone(ownZone(), signal)
       return reply

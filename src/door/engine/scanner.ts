@@ -24,15 +24,15 @@ export interface Scanner extends Pick<DoorEngine, 'scan' | 'scanAll' | 'undo'> {
 }
 
 export interface ScannerOptions {
-  /** Whether there is a list for offline decisions. */
+  /** Whether a list of passes is stored, for offline decisions. */
   hasList: () => boolean
   connection: () => Connection | undefined
   zones: () => readonly KnownZone[]
   /** Called if the zone of a scan was deleted. */
   endZone: (zoneId: string) => Promise<void>
-  /** Receives the number of scans that wait for a decision. */
+  /** Called with the number of scans that wait for a decision. */
   onWaiting: (count: number) => void
-  /** Called after something was stored, or could not be stored because storage is full. */
+  /** Called after data was stored (`false`), or could not be stored because storage is full (`true`). */
   onStored: (isFull: boolean) => void
 }
 
@@ -52,7 +52,7 @@ export function createScanner(
   const { station, sameScanMs, rejectionText } = environment.settings
   const recent = createRecentScans(sameScanMs)
   const { run: between, stop } = createQueue()
-  /** References of shown decisions that could not be stored. They must not be retried. */
+  /** The references of decisions that were shown but could not be stored. Their attempts must not be retried. */
   const shown = new Set<string>()
   let waiting = 0
 
@@ -102,8 +102,8 @@ export function createScanner(
   }
 
   /**
-   * Returns the reference of an attempt, which is on disk before the server receives the attempt. If storage is full,
-   * only the server can decide.
+   * Returns the reference of an attempt. Stores it before the server receives the attempt, so that a retry uses the
+   * same reference. If storage is full, only the server can decide.
    */
   async function nameOf({ externalRef, at }: Attempt, key: string): Promise<string> {
     const { runner } = environment
@@ -158,7 +158,7 @@ export function createScanner(
       await store().settle(decision, entryOf(attempt, reply.value, door))
       onStored(false)
     } catch (error) {
-      // If the storage is full, show the decision nevertheless, because the server has recorded it.
+      // Show the decision even if the storage is full, because the server has recorded the decision.
       if (!(error instanceof StorageFullError)) throw error
       shown.add(attempt.externalRef)
       onStored(true)
@@ -195,7 +195,7 @@ export function createScanner(
     })
     if (!decision) return failed(attempt, 'no_list')
     onStored(false)
-    // Upload now, because the server became reachable before this decision was stored.
+    // Upload now if the server became reachable in the meantime. Otherwise, the upload would wait for a probe.
     if (connection()?.state === 'online') connection()?.retry()
     return decision
   }

@@ -56,7 +56,7 @@ interface ReportResponse {
   results: { externalRef: string; scan: ScanItem; conflict: ScanItem['reason'] }[]
 }
 
-/** The services of an engine. The store and the door can change, so read them for each use. */
+/** The services of an engine. The store and the identity can change, so call their functions for each use. */
 export interface EngineContext {
   environment: EngineEnvironment
   server: DoorServer
@@ -184,7 +184,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
     async self(signal) {
       const timeoutMs = options.settings.probeMs
       const reply = await ask<{ items: Door[] }>({ path: '/v1/doors?limit=1', signal, timeoutMs, fits: isList })
-      // The server is too old for this page, because it does not know doors.
+      // A 404 means that the server does not know doors, so it is too old for this page.
       if (reply.kind === 'rejection' && reply.status === 404) {
         options.onUnderstood(false)
         return { kind: 'timeout' }

@@ -5,12 +5,12 @@ import { pause } from './clock.ts'
 import type { DoorServer, EngineContext, Reply } from './server.ts'
 import type { EngineStore, JournalEntry, UploadResult } from './store/engine-store.ts'
 
-/** The result of an upload: all requested entries were sent, a timeout, or a rejection that concerns every entry. */
+/** The result of an upload: all requested entries were sent, a timeout occurred, or the server rejected every entry. */
 export type UploadEnd = { kind: 'done' } | { kind: 'timeout' } | { kind: 'rejection'; message: string }
 
 /**
- * The maximum size of a batch. It is small, so that when all doors of a venue reconnect together, each uploads some
- * entries before a timeout.
+ * The maximum number of entries in a batch. It is small: if all doors of a venue reconnect at the same time, each must
+ * upload some entries before a timeout.
  */
 const BATCH = 25
 /**

@@ -62,8 +62,8 @@ function followingByCalendar(startedAt: number, unit: BucketUnit, zone: string):
 }
 
 /**
- * Returns the greatest common divisor of the bucket lengths, in milliseconds. Steps of this length, counted from the
- * first start, never cross the start of a bucket. Returns 0 for a single start.
+ * Returns the greatest common divisor of the bucket lengths, in milliseconds. The time between two starts is a multiple
+ * of this length. Returns 0 for a single start.
  */
 export function commonStep(starts: readonly number[]): number {
   return starts.reduce((step, start) => greatestCommonDivisor(start - starts[0]!, step), 0)

@@ -13,7 +13,7 @@ import { formatUuid, parseUuid } from '../../ids.ts'
  */
 export interface Cursor {
   total: number
-  /** The number of rows before the next page. */
+  /** The number of rows on all pages before the next page. */
   offset: number
   id: string
   /** The sort key of the last row, or `null` if the ID or the offset alone is the position. */
@@ -41,7 +41,10 @@ export function beginningOf(text: string): string {
   return [...text].slice(0, MAX_KEY_CHARACTERS).join('')
 }
 
-/** Returns the fingerprint of a list's name, sort, direction, and filters. Callers must sort the filters. */
+/**
+ * Returns the fingerprint of a list's name, sort, direction, and filters. Callers must sort filters and their values,
+ * because the order changes the fingerprint.
+ */
 export function fingerprint(list: unknown): Buffer {
   return createHash('sha256').update(JSON.stringify(list)).digest().subarray(0, FINGERPRINT_BYTES)
 }
@@ -111,7 +114,7 @@ function keyBytes(key: Cursor['key']): Buffer {
   return bytes
 }
 
-/** Returns as many whole characters of a key as a cursor can hold. */
+/** Returns the longest beginning of a key that a cursor can hold, without half a character. */
 function cut(key: string): Buffer {
   const bytes = Buffer.from(key)
   if (bytes.length <= MAX_KEY_BYTES) return bytes

@@ -43,7 +43,7 @@ function* numbersIn(json: string): Generator<{ text: string; path: () => (string
     const level = levels.at(-1)
     if (char === '"') {
       const end = endOfString(json, at)
-      // Record an object key for the value that follows it. Skip any other string.
+      // Record an object key for the path of the value that follows it. Skip any other string.
       if (typeof level?.key === 'string' && isKey(json, end)) level.key = json.slice(at, end)
       at = end - 1
     } else if (char === '{') levels.push({ key: '""' })

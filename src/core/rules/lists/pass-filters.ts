@@ -1,7 +1,4 @@
-/**
- * The filters of passes, by which requests select passes. A separate module, so that the command line does not load the
- * contract's schemas.
- */
+/** The filters for passes. A separate module, so that the command line does not load the contract's schemas. */
 export const passFilterNames = [
   'externalPassId',
   'search',

@@ -11,7 +11,7 @@ export function foldCase(text: string): string {
 
 const MAX_INDEXED = 128
 
-/** Returns the form of a text in an index. A long text becomes a digest, because the index only finds equal texts. */
+/** Returns the form of a text in an index. Long texts are indexed by digest, since searches only match equal texts. */
 export function indexedText(text: string): string {
   const trimmed = text.trim()
   if (trimmed.length <= MAX_INDEXED && !/[\0\p{Surrogate}]/u.test(trimmed)) return trimmed

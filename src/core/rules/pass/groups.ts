@@ -5,7 +5,7 @@ import { fill, placeholdersIn, type Scope } from '../template/placeholder.ts'
 
 /** A group of passes, such as the tickets of an order. The issuer chooses its key. */
 export interface PassGroup {
-  /** The ID, which is computed from workspace, project, and key, so that no lookup is needed. */
+  /** The ID. It is a hash of workspace, project, and key, so that a new pass finds its group without a lookup. */
   id: string
   key: string
 }

@@ -45,7 +45,7 @@ export function compilePass(definition: Definition, platformChecks: readonly Che
   }
 }
 
-/** Returns a SYSTEM_VARIABLE_READONLY error if a name is a system variable, which requests cannot write. */
+/** Returns a SYSTEM_VARIABLE_READONLY error for the first name of a system variable, which requests cannot write. */
 export function systemVariableError(names: readonly string[]): ApiError | undefined {
   const variable = names.find((name) => name.includes('.'))
   return variable === undefined ? undefined : new ApiError('SYSTEM_VARIABLE_READONLY', { details: { variable } })

@@ -37,9 +37,9 @@ export interface PlacedAttempt extends RedemptionFacts, Placement {
   /** Whether each window is a separate scan context, in which a pass is accepted once. */
   areWindowsContexts: boolean
   period: Period | null
-  /** The windows that have not ended. The pass becomes void if all are full. Empty if full windows void no pass. */
+  /** The windows that have not ended. The pass becomes void if all are full. Empty if full windows do not void it. */
   exhaustible: Window[]
-  /** Whether to store the debited window. Set if several windows contain the time. */
+  /** Whether to store the debited window. `true` if several windows contain the time. */
   isDebitStored: boolean
 }
 
@@ -50,13 +50,10 @@ export interface Period extends Range {
 
 /** The part of a pass's history that an evaluation needs. */
 export interface RedemptionPlan {
-  /** The time of the attempt. A cooldown uses the nearest scans on both sides of it. */
+  /** The time of the attempt. A cooldown compares it with the nearest scans before and after it. */
   realTime: Date
   scanContextKey: string | null
-  /**
-   * The possible times, in order of preference. `choosePlace` uses the first one whose window has uses left, or else
-   * the last one.
-   */
+  /** The possible times. `choosePlace` uses the first time in a window with uses left, or else the last time. */
   places: [PlacedAttempt, ...PlacedAttempt[]]
   counted: CountedRange[]
   /** All windows of the policy, by the key under which debits are stored. */
@@ -75,7 +72,7 @@ export interface RedemptionHistory {
   /** The times of the nearest scans before (or at) the attempt and after it, without scans with a validity date. */
   previousAt: Date | null
   nextAt: Date | null
-  /** The counts, by the key of the counted range. */
+  /** The number of scans in each counted range, and the time of the first, by the key of the range. */
   counts: ReadonlyMap<string, { count: number; firstAt: Date | null }>
 }
 
@@ -160,7 +157,7 @@ function earlier(one: Date, other: Date): Date {
   return one < other ? one : other
 }
 
-/** Adds the key of a period. Its prefix distinguishes it from the keys of windows. */
+/** Adds the key to a period. The prefix of the key distinguishes it from the keys of windows. */
 function keyed({ from, to }: Range): Period {
   return { from, to, key: `period ${from}` }
 }

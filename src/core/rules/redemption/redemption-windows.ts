@@ -25,8 +25,8 @@ export interface Window extends Range {
 const FOREVER = 8_640_000_000_000_000
 
 /**
- * The windows of policies. They are cached, because an evaluation needs them several times, and a replay evaluates one
- * policy often.
+ * The windows of policies. They are cached, because an evaluation needs them several times, and a replay evaluates the
+ * same policy for many scans.
  */
 const knownWindows = new WeakMap<RedemptionPolicy, readonly Window[]>()
 
@@ -65,7 +65,7 @@ export function overlaps(one: Range, other: Range): boolean {
   return one.from < other.to && other.from < one.to
 }
 
-/** Returns the dates (YYYY-MM-DD) on which the windows of a policy start, each in its authored offset. */
+/** Returns the dates (YYYY-MM-DD) on which the windows of a policy start, each in the UTC offset of the start. */
 export function windowDates(policy: RedemptionPolicy | null): string[] {
   return [...new Set(windowsOf(policy).flatMap(({ date }) => date ?? []))]
 }

@@ -17,7 +17,7 @@ export const redemptionChecks = [
 /** A check, named by the reason code of an attempt that fails it. */
 export type RedemptionCheckName = (typeof redemptionChecks)[number]
 
-/** The decision for an attempt: accepted with its debit, or the first check that failed. */
+/** The decision for an attempt: accepted, with the debit, or rejected, with the first check that failed. */
 export type RedemptionDecision = ({ result: 'accepted'; reasonCode: 'valid' } & RedemptionDebit) | RedemptionRejection
 
 export interface RedemptionRejection {
@@ -85,7 +85,7 @@ export function explainRedemption(attempt: PlacedAttempt, history: RedemptionHis
   })
 }
 
-/** Whether a pass is expired at the time of the attempt; with a validity date, whether it expired before this date. */
+/** Whether a pass is expired at the time of the attempt or, with a validity date, expired before this date. */
 export function isPastExpiry({ expiresAt, policy, validityDate, asOf }: PlacedAttempt): boolean {
   if (expiresAt === null) return false
   return validityDate === undefined ? asOf >= expiresAt : expiryDate(expiresAt, policy) < validityDate

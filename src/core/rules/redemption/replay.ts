@@ -22,7 +22,7 @@ export interface LedgerEntry {
   /** The policy of the pass at the time of the scan. */
   redemption: RedemptionPolicy | null
   reversesScanId: string | null
-  /** Set if the attempt was a movement in a zone. */
+  /** The direction of a movement in a zone; `null` for other attempts. */
   direction: Direction | null
   /** For a re-entry, the ID of the scan whose use the re-entry continued. */
   useScanId: string | null
@@ -44,7 +44,7 @@ export interface ReplayRequest {
   expiresAt: Date | null
 }
 
-/** The reasons that never depend on the policy. `expired` and `revoked` depend on it only if it caused them. */
+/** The reasons that never depend on the policy. (`expired` and `revoked` do if the recorded policy caused them.) */
 const FIXED: LedgerReason[] = ['no_match', 'multiple_matches', 'wrong_project', 'unverifiable', 'not_active']
 
 /**

@@ -28,9 +28,9 @@ export interface FoundPass {
   history: RedemptionHistory
   /** Set if the pass does not belong to the scanned project. The name is `null` if the pass has no project. */
   elsewhere?: { projectName: string | null } | undefined
-  /** Whether the payload is a stale code of the pass. */
+  /** Whether the payload is a former code of the pass, which is no longer valid. */
   isStaleCode?: boolean | undefined
-  /** Set if the scan is a movement in a zone. */
+  /** The facts about the zone, if the scan is a movement in a zone. */
   presence?: PresenceFacts | undefined
   /** Whether a rule debits more from a balance than the pass has. */
   isUncovered?: boolean | undefined

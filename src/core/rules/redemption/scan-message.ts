@@ -98,7 +98,7 @@ interface ShownBalance {
   currency?: string | null | undefined
 }
 
-/** Returns the field that door staff see for a balance, such as `3 of 10` or `€12.40`. */
+/** Returns the field that shows a balance to door staff, such as `3 of 10` or `€12.40`. */
 export function balanceField(
   { label, max, currency }: ShownBalance,
   value: number,
@@ -145,7 +145,7 @@ function redemptionMessage(code: ScanReasonCode, facts: MessageFacts): string {
       return cooldownMessage(facts)
     case 'already_scanned':
       return usedMessage(code, facts)
-    // `decisionMessage` handles the next two codes.
+    // The next two codes never get here, because `decisionMessage` handles them.
     case 'multiple_matches':
     case 'wrong_scope':
     case 'valid':

@@ -54,7 +54,7 @@ export function createUseRecord() {
     const times = range.isKeyless ? (byContext.get(null) ?? []) : all
     let count = countWithin(times, range)
     if (range.isWindow) {
-      // Subtract the uses that were debited to another window, because a use counts in one window only.
+      // Subtract uses that were debited to another window. Otherwise, such a use would count in two windows.
       for (const [key, debited] of range.isKeyless ? keylessByWindow : byWindow) {
         const other = windows.get(key)
         if (key !== range.key && other && overlaps(other, range)) count -= countWithin(debited, range)
@@ -102,7 +102,7 @@ function countWithin(times: number[], { from, to }: Range): number {
   return times.length === 0 ? 0 : placeAfter(times, to - 1) - placeAfter(times, from - 1)
 }
 
-/** Returns the number of ascending times that are not after `at`. */
+/** Returns the number of times, of an ascending list, that are not after `at`. */
 function placeAfter(times: number[], at: number): number {
   let [low, high] = [0, times.length]
   // Check the end first, because uses are almost always appended.

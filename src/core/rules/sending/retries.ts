@@ -1,8 +1,8 @@
 import type { DeliveryStatus, Envelope } from '../../contract/deliveries.ts'
 
 /**
- * The retry table of deliveries, and the state of a delivery after each attempt. The table is documented, because
- * customers rely on it.
+ * The retry table of deliveries, and the state of a delivery after each attempt. The documentation contains the table,
+ * and customers rely on it.
  */
 
 const MINUTE = 60
@@ -27,7 +27,7 @@ export const RETRY_SECONDS = [
 /** The maximum random extension of a delay, as a share of the delay. It spreads retries after an outage over time. */
 const JITTER = 0.1
 
-/** The time without any success, in seconds, after which an endpoint is disabled. */
+/** The time, in seconds, after which an endpoint is disabled if no attempt has succeeded. */
 const MAX_FAILING_SECONDS = 5 * 24 * HOUR
 
 export interface DeliveryProgress {

@@ -6,14 +6,14 @@ import { fill, placeholdersDeep, placeholdersIn, placeholdersOfOnePass, type Sco
 
 /** The Google class that a pass needs. Passes with the same version and digest share the class and its content. */
 export interface ClassClaim {
-  /** The digest of the filled `google.classKey`. */
+  /** The digest of the filled `google.classKey`, or else of `values`, and of the issuer. */
   keyDigest: string
   values: Record<string, string>
 }
 
 /**
- * Returns the class of a pass, or `undefined` if all passes of the version share one. Passes of different issuers never
- * share a class.
+ * Returns the class of a pass, or `undefined` if all passes of the version share one. A class belongs to one issuer, so
+ * passes of different issuers never share a class.
  * @param issuer `null` for the default issuer of the server
  */
 export function claimClass(

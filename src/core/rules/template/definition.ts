@@ -301,7 +301,7 @@ function checkPolicies({ expiresAt, timeZone, redemption }: Definition): Issue[]
   return [expiry, policy].flatMap((result) => (result && 'issues' in result ? result.issues : []))
 }
 
-/** Returns the policy without placeholders. A value that has one is omitted, or replaced with a valid value. */
+/** Returns the policy without placeholders. A value with a placeholder is omitted, or replaced with a valid value. */
 function withoutPlaceholders<T>(value: T, key = ''): T {
   if (typeof value === 'string') {
     if (!value.includes('{{')) return value

@@ -23,7 +23,7 @@ export function isByLanguage(image: DesignImage | undefined): image is ByLanguag
   return typeof image === 'object' && !('by' in image)
 }
 
-/** Returns the images of a definition in a language. An image without this language uses the default language. */
+/** Returns the image of each role in a language. An image without this language uses the default language. */
 export function imagesIn(
   { design, languages }: Pick<WrittenDefinition, 'design' | 'languages'>,
   language: string,

@@ -9,7 +9,7 @@ export const MAX_PIXELS = 16_000_000
  */
 const MAX_SIDE = 16_384
 
-/** The facts of a file that are known without decoding it. Sizes are in pixels, as stored. */
+/** The facts of an image file that are known without decoding it. Sizes are in pixels, before any rotation. */
 export interface ImageFacts {
   contentType: ImageType
   width: number
@@ -102,7 +102,7 @@ function isAncillary(firstLetter: number): boolean {
 
 /**
  * The maximum number of scans. Even a scan of 12 bytes makes a decoder process all pixels of a progressive image.
- * Programs usually write 10 scans, and at most 18.
+ * Programs usually write 10 scans, and at most 18 (four colors, each in steps).
  */
 const MAX_SCANS = 32
 /** The maximum size of profiles, EXIF, and text in a JPEG, because decoders copy and parse them. */

@@ -4,10 +4,10 @@ import { fill, placeholdersIn, type Scope, stringsDeep } from './placeholder.ts'
 import { pathOfValue } from './rendered-size.ts'
 import { exampleScope } from './resolve.ts'
 
-/** Schemes that open a page, a call, a message, or a map, and never run the content of the link. */
+/** The safe schemes: they open a page, a call, a message, or a map, and never run the content of the link. */
 const schemes = ['https', 'http', 'tel', 'mailto', 'sms', 'geo']
 
-/** Schemes that run or read the content of the link. Links to apps can have any other scheme. */
+/** The schemes that run or read the content of the link. Links to apps can have any other scheme. */
 const unsafeSchemes = ['javascript', 'data', 'file', 'vbscript', 'blob', 'about']
 
 const WANTED = `start with ${schemes.map((scheme) => `${scheme}:`).join(', ')}`
@@ -19,7 +19,7 @@ export function isSafeLink(url: string): boolean {
   return scheme === undefined || schemes.includes(scheme)
 }
 
-/** Whether a link has a safe scheme. A link needs a scheme here, because wallets and browsers do not complete it. */
+/** Whether a link has a scheme, and the scheme is safe. (Wallets and browsers do not add a missing scheme.) */
 export function isAbsoluteLink(url: string): boolean {
   return URL.canParse(url) && isSafeLink(url)
 }

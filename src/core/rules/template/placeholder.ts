@@ -3,7 +3,7 @@
 const PLACEHOLDER = /\{\{\s*([A-Za-z][A-Za-z0-9_.]{0,127})\s*\}\}/g
 const LONE_PLACEHOLDER = /^\{\{\s*([A-Za-z][A-Za-z0-9_.]{0,127})\s*\}\}$/
 
-/** Facts of the pass and its context, under names that no template variable can have. */
+/** Facts of the pass, its template, and its project, under names that no template variable can have. */
 export const systemVariables = [
   'pass.id',
   'pass.externalPassId',
@@ -23,8 +23,8 @@ export const SCAN_PAYLOAD = 'pass.scanPayload'
 export const placeholdersOfOnePass: ReadonlySet<string> = new Set(['pass.id', 'pass.externalPassId', 'pass.scanCode'])
 
 /**
- * Values by placeholder name. A name without a value renders as an empty text. Filled texts are cached by scope.
- * Therefore, create one scope for each pass, and do not change a scope after its first use.
+ * The values of placeholders, by name. A placeholder without a value renders as an empty text. Filled texts are cached
+ * by scope. Therefore, create one scope for each pass, and do not change a scope after its first use.
  */
 export type Scope = ReadonlyMap<string, string>
 
@@ -66,8 +66,8 @@ function fillWithin<T>(value: T, scope: Scope): T {
 }
 
 /**
- * The filled texts of a scope, by template. They are cached, because all languages of a pass use the same scope, and
- * most texts are the same.
+ * The filled texts of each scope, by template. They are cached, because all languages of a pass share a scope and most
+ * texts.
  */
 const filledByScope = new WeakMap<Scope, Map<unknown, unknown>>()
 

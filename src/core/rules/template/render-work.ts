@@ -17,8 +17,8 @@ export const MAX_OVERRIDE_VALUES = 2_000
 export const MAX_CURRENCY_FORMATS = 200
 
 /**
- * Checks the work to render a definition, which can be large even for a small definition (decisions/0016). Run this
- * check before other checks.
+ * Checks that rendering a definition takes little work, because even a small definition can take much (decisions/0016).
+ * Run this check before other checks.
  */
 export function checkRenderWork(written: WrittenDefinition): Issue[] {
   const issues = Object.entries(overridesOf(written)).flatMap(([key, overrides]) => {

@@ -24,7 +24,7 @@ const SYSTEM_BYTES: Record<SystemVariable, number> = {
 }
 
 export interface Oversize {
-  /** The path below the definition. Empty for the whole card. */
+  /** The path of the text, below the definition; empty for the whole card. */
   path: (string | number)[]
   bytes: number
   max: number
@@ -95,7 +95,7 @@ export function bytesIn(scope: Scope): (name: string) => number {
   return (name) => bytesOfText(scope.get(name) ?? '') || (name === 'pass.expiresAt' ? SYSTEM_BYTES[name] : 0)
 }
 
-/** Checks a definition with the longest values that it allows. */
+/** Checks the sizes of a definition if all variables have the longest values that they allow. */
 export function checkSizes(definition: Definition): Issue[] {
   const declared = new Map(definition.variables.map((variable) => [variable.name, variable]))
   const longest = new Map<string, number>([

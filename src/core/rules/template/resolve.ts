@@ -78,7 +78,7 @@ export function resolvePolicies(definition: Definition, facts: PassFacts): Resol
 
 /**
  * Moves an issue from the definition to the variable that caused it, because a request contains only variables. Does
- * not move an issue with several possible causes.
+ * not move an issue that several variables can have caused.
  */
 function atVariable(issue: Issue, definition: Definition): Issue {
   const text = issue.path.reduce<unknown>(
@@ -142,7 +142,7 @@ function checkWindows({ windows = [] }: RedemptionPolicy): Issue[] {
 const TEXT_LEAVES = new Set(['start', 'end', 'timezone'])
 
 /**
- * Fills the texts of a policy. If a text is a single placeholder for a number, it becomes that number. A placeholder
+ * Fills the texts of a policy. If a placeholder takes the place of a number, its value becomes a number. A placeholder
  * without a value is an issue: without the limit, the policy would admit everyone.
  */
 function fillLeaves(value: unknown, path: (string | number)[], scope: Scope, issues: Issue[]): unknown {

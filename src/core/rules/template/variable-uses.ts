@@ -8,7 +8,7 @@ import { compileText, lonePlaceholder, placeholdersIn, stringsDeep } from './pla
 
 /** The rule for a variable in a text with a required format, such as the expiry or a value of a policy. */
 export interface VariableUse {
-  /** The pattern of the text, or the list of all valid texts. */
+  /** The pattern of valid values, or the list of all valid values. */
   rule: { pattern: string } | { values: readonly string[] }
   /** A phrase that completes "Must be". */
   wanted: string
@@ -18,7 +18,7 @@ export interface VariableUse {
 /** The parts of a definition that affect more than the appearance of a pass. */
 export type Policies = Partial<Pick<Definition, 'expiresAt' | 'redemption'>>
 
-/** The parts of a definition in which the values of variables must have a certain format. */
+/** The parts of a definition that require a certain format of the variables in them. */
 export type Users = Policies & { design?: Pick<Definition['design'], 'fields'> } & Partial<
     Pick<Definition, 'event' | 'trip'>
   >
@@ -100,7 +100,7 @@ function usesInValue(text: string, kind: Exclude<ValueKind, 'text'>): PolicyText
   const { pattern, wanted } = valueKinds[kind]
   const name = lonePlaceholder(text)
   if (name === undefined) return isNumberKind(kind) ? undefined : usesInDateTime(text)
-  // Accept an empty text, because a field without a value is not shown.
+  // Accept an empty value, because the pass then does not show the field.
   const use = {
     rule: { pattern: `^\\s*(?:${pattern}\\s*)?$` },
     wanted: `${wanted}, because a field uses it`,

@@ -17,7 +17,7 @@ export interface OccupancyFacts {
   inside: number
   /** The resets in the range, in order. */
   resets: { segment: number; at: Date }[]
-  /** The changes, in order of segment and bucket. */
+  /** The entries and exits in the range, in order of segment and bucket. */
   changes: OccupancyChanges[]
 }
 

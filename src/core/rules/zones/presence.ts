@@ -27,9 +27,9 @@ export interface MovementUse {
  */
 export interface PresenceFacts {
   direction: Direction
-  /** The last movement at or before the attempt. */
+  /** The last movement at or before the time of the attempt. */
   previous: Movement | null
-  /** The first movement after the attempt; `null` unless the attempt is reported late or a device has a wrong clock. */
+  /** The first movement after this time; `null` unless the attempt is reported late or a device has a wrong clock. */
   next: Movement | null
   /** The use that the last entry before the attempt debited or, if that entry was a re-entry, continued. */
   use: MovementUse | null
@@ -64,7 +64,7 @@ export function coveredPlace(
   })
 }
 
-/** Returns 1 if the pass is inside after a movement, else 0. */
+/** Returns 1 if the pass is inside after a movement, else 0. Without a movement, the pass is outside. */
 function countOf(movement: Pick<Movement, 'direction'> | null): 0 | 1 {
   return movement?.direction === 'in' ? 1 : 0
 }
@@ -72,11 +72,11 @@ function countOf(movement: Pick<Movement, 'direction'> | null): 0 | 1 {
 type Side = Pick<Movement, 'direction'> | null
 
 export interface MovementDeltas {
-  /** The change of the number of people inside at the time of the movement. */
+  /** The change of the number of people inside, at the time of this movement. */
   own: number
-  /** The change of the number of people inside at the time of the next movement. */
+  /** The change of the number of people inside, at the time of the next movement of the pass. */
   next: number
-  /** The change of the number of people inside after all movements. */
+  /** The change of the number of people inside after all movements of the pass. */
   total: number
 }
 

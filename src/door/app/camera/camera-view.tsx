@@ -31,7 +31,7 @@ export function CameraView({ camera, onCode }: CameraViewProps) {
   return <video ref={video} class="camera" aria-hidden="true" muted playsInline onClick={focus} />
 }
 
-/** The wait before a failed reader is opened again, in milliseconds. */
+/** The delay before a failed reader is opened again, in milliseconds. */
 const AGAIN_MS = 1000
 
 function readFrames(video: HTMLVideoElement, onCode: (payload: string) => void): () => void {
@@ -63,7 +63,7 @@ function readFrames(video: HTMLVideoElement, onCode: (payload: string) => void):
   }
 }
 
-/** Resolves when there is another frame to read. Never resolves while the page is hidden. */
+/** Resolves when the video shows another frame. Never resolves while the page is hidden. */
 function nextFrame(video: HTMLVideoElement): Promise<void> {
   return new Promise((resolve) => {
     if ('requestVideoFrameCallback' in video) video.requestVideoFrameCallback(() => resolve())

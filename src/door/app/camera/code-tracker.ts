@@ -5,8 +5,8 @@ export interface Reading {
 }
 
 /**
- * The time after which a code that is not seen counts as gone, in milliseconds. A code that is shown again later is a
- * new scan.
+ * The time after which a code that is not seen counts as gone, in milliseconds. If the code is shown again after this
+ * time, it is a new scan.
  */
 const GONE_MS = 1500
 
@@ -15,8 +15,8 @@ const CONFIRM_MS = 700
 
 export interface CodeTracker {
   /**
-   * @param at milliseconds of a monotonic clock
-   * @returns the payload to evaluate; undefined if there is no new code
+   * Takes the reading of a frame, and returns the payload to evaluate, or `undefined` if there is no new code.
+   * @param at the time of the frame by a monotonic clock, in milliseconds
    */
   see(reading: Reading | undefined, at: number): string | undefined
 }

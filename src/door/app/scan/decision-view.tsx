@@ -38,14 +38,14 @@ export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionVi
   const showMore = () => {
     const area = textArea.current!
     area.scrollBy({ top: area.clientHeight * 0.8 })
-    // Move the focus, because the button disappears at the end of the text.
+    // Move the focus, because the focused button disappears at the end of the text.
     area.focus({ preventScroll: true })
   }
   const following = scanning.following > 0 ? ` (${numberFormat(locale).format(scanning.following)})` : ''
   const hasInstructions = notice !== null || fields.length > 0
   return (
     <section class={`decision ${tone}`} aria-label={words.verdicts[word]}>
-      {/* Place this text above the touch area of the button, which would prevent scrolling. A tap on the text also shows the next decision. */}
+      {/* Place this text above the button's touch area. Otherwise, the button would prevent scrolling. */}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard */}
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the button is available to keyboards */}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the button is available to screen readers */}

@@ -20,7 +20,7 @@ export function Overview({ onClose }: { onClose(): void }) {
   const [view, setView] = useState<'facts' | 'gate' | 'zone' | 'leave'>('facts')
   const [isEnding, setEnding] = useState(false)
   const count = (value: number) => numberFormat(locale).format(value)
-  // Show that the door is ending, which takes a while, because pending scans are uploaded first.
+  // Show that the door is ending. This takes a while, because pending scans are uploaded first.
   const end = () => {
     if (isEnding) return
     setEnding(true)

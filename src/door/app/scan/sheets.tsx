@@ -100,7 +100,7 @@ interface GroupSheetProps {
 /** Returns the state of a group: the number of members inside or, without a zone, the number of admitted members. */
 export function groupText({ used, size, inside }: DoorGroup, words: AppLanguage['words']): string {
   if (!inside) return say(words.group, { used, size })
-  // Show a + if the list of members has reached its limit, because more members can be inside.
+  // Show a + if the list of members has reached its maximum length, because more members can be inside.
   const isCut = inside.length === MAX_GROUP_SHOWN && size > MAX_GROUP_SHOWN
   return say(`${words.zones.inside}: {count}`, { count: `${inside.length}${isCut ? '+' : ''} / ${size}` })
 }

@@ -6,7 +6,7 @@ import { useDoor } from '../door-context.ts'
 
 export interface Scanning {
   shown: Decision | null
-  /** The number of decisions on members of a group that are shown after this one. */
+  /** The number of decisions on members of a group that are shown after the current decision. */
   following: number
   /** Whether a decision takes long enough to show that it is pending. */
   isSlow: boolean
@@ -22,11 +22,11 @@ interface Shown {
   last: Decision | null
   /** Decisions on members of a group. Each stays until `next` is called for it, regardless of other scans. */
   members: readonly Decision[]
-  /** Whether nothing is shown because a decision is pending. */
+  /** Whether the screen shows no decision, because a decision is pending. */
   isHidden: boolean
 }
 
-/** Most decisions arrive within this time. Clearing the screen before each would only flicker. */
+/** The time, in milliseconds, before the screen is cleared for a decision. Most decisions arrive within this time. */
 const SOON_MS = 200
 
 /** Evaluates scans, shows their decisions, and plays their signals. */
@@ -96,9 +96,7 @@ function completed(decisions: readonly Decision[], members: DoorGroup['open']): 
   return decisions.map((decision, n) => ({ ...decision, group, label: decision.label ?? members[n]!.label }))
 }
 
-/**
- * The time between two keys, in milliseconds, after which the earlier text is dropped, because a scanner types faster.
- */
+/** The maximum time between two keys of a code, in milliseconds. A scanner types faster, so older text is dropped. */
 const PAUSE_MS = 1000
 
 /**
@@ -125,7 +123,8 @@ function listenForScanners(onScan: (payload: string) => void): () => void {
       event.stopPropagation()
       onScan(payload)
     } else if ([...event.key].length === 1) {
-      // Prevent the default. Otherwise, a space within a code would press the focused button.
+      // Prevent the default. Otherwise, a space within a code would press the focused button. Ignore a leading space,
+      // which is not part of a code.
       if (typed !== '') event.preventDefault()
       if (typed !== '' || event.key !== ' ') typed += event.key
     }

@@ -8,7 +8,7 @@ import { type AppLanguage, clock, say } from '../language.ts'
 interface ZoneLineProps {
   direction: Direction
   zone: { name: string; inside: number; capacity: number | null } | null | undefined
-  /** The time of the number of people inside; set only if the number is not current. */
+  /** The time at which the number of people inside was correct; set only if the number is not current. */
   asOf?: string | null | undefined
 }
 
