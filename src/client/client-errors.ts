@@ -1,12 +1,12 @@
 import type { ErrorCode } from './types.ts'
 
-/** The server responded with an error. */
+/** An error response of the server. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number
   /**
-   * The errorCode of the body or, for the endpoint whose errors have no code, the code for the status. INTERNAL_ERROR
-   * if the body is not an error of this API. A newer server can return codes that this type does not list.
+   * The error code. If the endpoint sends no codes, it is the code for the status. If the body is not an error of this
+   * API, it is INTERNAL_ERROR. A newer server can return codes that this type lacks.
    */
   readonly errorCode: ErrorCode | (string & Record<never, never>)
   /** The same as `errorCode`. */
@@ -14,7 +14,7 @@ export class ApiError extends Error {
   readonly correlationId: string
   readonly details: Record<string, unknown>
   readonly request: { method: string; path: string }
-  /** The seconds of the Retry-After header, if any. */
+  /** The number of seconds in the Retry-After header, if the response has one. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(facts: {
@@ -37,7 +37,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The server did not respond: it was not reached, or the connection was lost. */
+/** A request without a response: the server was not reached, or the connection was lost. */
 export class ConnectionError extends Error {
   override readonly name: string = 'ConnectionError'
   readonly url: string
@@ -53,7 +53,7 @@ export const DEFAULT_TIMEOUT_SECONDS = 30
 /** The maximum timeout of a request: an hour. */
 export const MAX_TIMEOUT_SECONDS = 3_600
 
-/** The timeout elapsed: the server was not reached, did not respond, or stopped in the middle of its response. */
+/** A timeout: the server was not reached, did not respond, or stopped in the middle of its response. */
 export class TimeoutError extends ConnectionError {
   override readonly name = 'TimeoutError'
   readonly timeoutSeconds: number
@@ -71,7 +71,7 @@ export class TimeoutError extends ConnectionError {
   }
 }
 
-/** Another server responded, such as another service or the login page of a network. */
+/** A response from something else than a passes server, such as the login page of a network. */
 export class ForeignServerError extends ConnectionError {
   override readonly name = 'ForeignServerError'
 

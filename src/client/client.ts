@@ -16,30 +16,30 @@ export interface ClientOptions {
   url: string
   token: string
   /**
-   * The maximum number of tries of a request that is safe to repeat; 5 by default. The wait before try n + 1 is 0.2 s ×
-   * 2^(n - 1), at most 5 s, reduced at random by up to half. Retry-After takes precedence.
+   * The maximum number of tries of a request that is safe to repeat; 5 by default. After try n, the client waits 0.2 s
+   * × 2^(n - 1), at most 5 s, reduced at random by up to half. Retry-After takes precedence.
    */
   attempts?: number
   /**
-   * The seconds without a response after which a try ends with a TimeoutError; 30 by default. The timeout applies
-   * separately to connecting, the start of the response, and each chunk, so that large bodies can take longer.
+   * The timeout of a try, in seconds; 30 by default. The timeout applies separately to the connection, the start of the
+   * response, and each chunk of the body, so a large body can take longer.
    */
   timeoutSeconds?: number
   /** Called before each wait for another try. */
   onRetry?: (reason: { error: Error; waitSeconds: number; attempt: number }) => void
 }
 
-/** The API: its endpoints as typed methods, and requests to any path. */
+/** A client of the API. It has a typed method for each endpoint, and `request` for any path. */
 export interface Client extends Methods {
   /**
-   * Sends a request to any path, for endpoints without a method here. Resolves for any success status.
+   * Sends a request to any path, for endpoints without a typed method. Resolves for any success status.
    * @throws the same errors as every method
    */
   request(request: RawRequest, options?: CallOptions): Promise<RawResponse>
   close(): Promise<void>
 }
 
-/** A raw request, in addition to the typed methods. */
+/** A request to any path, without types. */
 export interface RawRequest {
   method: string
   /** The path from the leading slash, including the query. */
@@ -52,16 +52,16 @@ export interface RawRequest {
 export interface RawResponse {
   status: number
   headers: Record<string, string | string[] | undefined>
-  /** Empty if the response is a stream. */
+  /** The whole body. Empty if the response is a stream. */
   body: Uint8Array
-  /** The chunks of a stream of server-sent events. The connection ends when the loop over the chunks ends. */
+  /** The chunks of an event stream. The connection closes when the loop over the chunks ends. */
   stream?: AsyncIterable<Uint8Array>
 }
 
 /**
  * Creates a client for one server and token. Methods resolve to the body of the response.
  * @throws ApiError if the server rejects the request
- * @throws ConnectionError if the server does not respond (TimeoutError: not in time), or if another server responds
+ * @throws ConnectionError if no passes server responds; its subclass TimeoutError if the server takes too long
  * @throws RangeError for an invalid timeout
  */
 export function createClient(options: ClientOptions): Client {
@@ -114,7 +114,7 @@ async function send(route: Endpoint, call: AnyCall, options: SendOptions): Promi
   return withRetries(isIdempotentRoute(route), options, () => sendOnce(route, call, options))
 }
 
-/** The minimum timeout of an event stream. The server sends at least two heartbeats within this time. */
+/** The minimum timeout of an event stream, in seconds. The server sends at least two heartbeats within this time. */
 const MIN_STREAM_TIMEOUT_SECONDS = 35
 
 /** The wait between two connections of an event stream, in milliseconds. */
@@ -136,7 +136,7 @@ async function* follow(route: Endpoint, call: AnyCall, options: SendOptions & Fo
         hasBegun = true
       }
       failures = 1
-      // Wait, so that a server that ends each connection immediately is not flooded.
+      // Wait: otherwise, a server that ends each connection immediately would be flooded with new connections.
       await sleep(RECONNECT_MS, undefined, { signal }).catch(() => undefined)
     } catch (error) {
       if (signal?.aborted) return
@@ -223,8 +223,8 @@ function stringHeaders(headers: Record<string, unknown> = {}): Record<string, st
 }
 
 /**
- * Returns the seconds until the next try, or `undefined` if there is none. A request with the status 429 or 503 had no
- * effect, so it can always be repeated.
+ * Returns the seconds until the next try, or `undefined` if the request must not be repeated. A request that failed
+ * with 429 or 503 had no effect, so it is always safe to repeat.
  */
 function waitBeforeRetry(isIdempotent: boolean, error: unknown, attempt: number): number | undefined {
   const backoff = Math.min(0.2 * 2 ** (attempt - 1), 5) * (0.5 + Math.random() / 2)

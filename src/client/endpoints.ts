@@ -2,22 +2,22 @@ import type { Contract } from '../core/contract/contract.ts'
 import type { Route } from '../core/route.ts'
 import recorded from './endpoints.json' with { type: 'json' }
 
-/** The properties of a route that a client needs to send requests, without the schemas. */
+/** The properties of a route that a client needs to send requests. */
 export interface Endpoint
   extends Pick<Route, 'method' | 'path' | 'idempotent' | 'compressed' | 'files' | 'eventStream' | 'errorsWithoutCode'> {
-  /** Set if the body is a file instead of JSON. */
+  /** Set if the request body is a file instead of JSON. */
   rawBody?: true
 }
 
 type Of<Value> = { readonly [R in keyof Contract]: { readonly [O in keyof Contract[R]]: Value } }
 
 /**
- * The contract without its schemas, because loading them takes several times as long as a small request. A test keeps
- * `endpoints.json` equal to the contract.
+ * The routes of the contract without its schemas: loading the schemas would take several times as long as a small
+ * request. A test checks that `endpoints.json` matches the contract.
  */
 export const endpoints = recorded satisfies Of<{ method: string; path: string }> as Of<Endpoint>
 
-/** Returns the path of a request with its parameters and its query. */
+/** Returns the path of a request, with its parameters filled in and its query appended. */
 export function pathOf(
   { path: pattern }: Pick<Endpoint, 'path'>,
   { params, query: given = {} }: { params?: Record<string, unknown>; query?: Record<string, unknown> },

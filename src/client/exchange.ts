@@ -8,8 +8,8 @@ import { parseJson } from '../core/json.ts'
 import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './client-errors.ts'
 
 /**
- * Loads only the parts of undici that send requests. The index of undici also loads fetch, WebSocket, mocks, and
- * caches, which takes longer than a small request and would delay every command of the CLI.
+ * Loads only the parts of undici that send requests. The index of undici would also load fetch, WebSocket, mocks, and
+ * caches, and delay every command of the CLI by more than the time of a small request.
  */
 const require = createRequire(import.meta.url)
 
@@ -39,7 +39,7 @@ export interface ExchangeOptions {
 export interface SentRequest {
   method: string
   path: string
-  /** The path in error messages. */
+  /** The path to show in error messages. */
   name: string
   headers: Record<string, string>
   body: Buffer | undefined
@@ -52,13 +52,13 @@ export interface Answer {
   bytes: Buffer
 }
 
-/** Sends one request and reads its response, with any status. */
+/** Sends one request and reads its whole response. Does not throw for an error status. */
 export async function exchange(sent: SentRequest, options: ExchangeOptions): Promise<Answer> {
   const answer = await dispatch(sent, options)
   return { status: answer.statusCode, headers: answer.headers, bytes: await bodyOf(answer, sent, options) }
 }
 
-/** Reads the whole body. */
+/** Reads the whole body of a response. Decompresses gzip. */
 export async function bodyOf(
   { headers, body }: Dispatcher.ResponseData,
   sent: SentRequest,
@@ -106,7 +106,7 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
 
 const MAX_FOREIGN_BYTES = 64 * 1024
 
-/** Reads a response of another server, up to 64 KiB, so that a response that stops is reported as a timeout. */
+/** Reads a response of another server, up to 64 KiB. Reports a timeout if the response stops before its end. */
 async function readForeign(body: Dispatcher.ResponseData['body'], sent: SentRequest, options: ExchangeOptions) {
   let bytes = 0
   try {
@@ -119,7 +119,7 @@ async function readForeign(body: Dispatcher.ResponseData['body'], sent: SentRequ
   }
 }
 
-/** Converts the error of a request without a response. Keeps the error if the caller aborted the request. */
+/** Converts an error of undici to a ConnectionError, unless the caller aborted the request. */
 function connectionError(
   error: unknown,
   { method, name }: SentRequest,
@@ -134,14 +134,14 @@ const timeouts = [errors.ConnectTimeoutError, errors.HeadersTimeoutError, errors
 
 const PIECE_BYTES = 64 * 1024
 
-/** Splits a large body into chunks, so that the timeout of the response starts only after the last chunk was sent. */
+/** Splits a large body into chunks. The timeout of the response then starts after the last chunk was sent. */
 function pieces(body: Buffer): Buffer | Readable {
   if (body.length <= PIECE_BYTES) return body
   const starts = Array.from({ length: Math.ceil(body.length / PIECE_BYTES) }, (_, index) => index * PIECE_BYTES)
   return Readable.from(starts.map((at) => body.subarray(at, at + PIECE_BYTES)))
 }
 
-/** Yields the body as it is received. */
+/** Yields the chunks of a response body as they arrive. */
 export async function* piecesOf({ body }: Dispatcher.ResponseData, sent: SentRequest, options: ExchangeOptions) {
   try {
     for await (const chunk of body) yield chunk as Buffer
@@ -156,13 +156,13 @@ export interface Rejection {
   path: string
   status: number
   headers: Answer['headers']
-  /** Whether error bodies can lack a code. */
+  /** Whether the error bodies of the endpoint can lack a code. */
   isCodeOptional: boolean
 }
 
 /**
- * Creates the error of a rejection, with the code and details of the server. If the server sent no code, it is the code
- * for the status if `isCodeOptional` is set, else `INTERNAL_ERROR`.
+ * Creates the error for an error response, with the code and details from its body. If the body has no code, the code
+ * is `INTERNAL_ERROR` or, if `isCodeOptional` is set, the code for the status.
  */
 export function apiError({ method, path, status, headers, isCodeOptional }: Rejection, bytes: Buffer): ApiError {
   const retryAfter = Number(headers['retry-after'] ?? Number.NaN)

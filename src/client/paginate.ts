@@ -17,15 +17,15 @@ type Value = string | number | boolean | undefined
 type LiteralQuery = PageQuery & Record<string, Value | Value[]>
 
 /**
- * Yields the pages of a list, from the cursor of the query to the end. Holds at most one page at a time.
+ * Yields the pages of a list, from the cursor of the query to the end of the list. Holds one page in memory at a time.
  * @param list a method of the client, or a function that passes its argument to one
  */
 export function eachPage<const Q extends LiteralQuery, P extends AnyPage>(
   list: (call: { query: Q }) => Promise<P>,
   query: Q,
 ): AsyncGenerator<P>
-// In this last overload, only the method determines the type of the query, so that a type error names the invalid
-// filter.
+// TypeScript reports the error of the last overload. Here, only `list` determines the type of the query, so that the
+// error names the invalid filter.
 export function eachPage<Q extends PageQuery, P extends AnyPage>(
   list: (call: { query?: Q }) => Promise<P>,
   query: NoInfer<Q>,

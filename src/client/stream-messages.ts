@@ -1,12 +1,12 @@
-/** A server-sent event: its ID, and its data if any. */
+/** A server-sent event. `id` and `data` are empty if the event has none. */
 interface StreamedMessage {
   id: string
   data: string
 }
 
 /**
- * Parses a stream of server-sent events according to the standard, except for event names and retry times, which a
- * passes server does not send.
+ * Parses server-sent events in the form that a passes server sends: with an ID and at most one line of data. Ignores
+ * event names and retry times.
  */
 export async function* messagesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<StreamedMessage> {
   const decoder = new TextDecoder()

@@ -13,8 +13,8 @@ import type * as upgrades from '../core/contract/upgrades.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
 
 /**
- * The types of the API. The declarations of the client import types of other folders only from here, because the
- * package of the client contains these types written out, without the schemas.
+ * The types of the API. The declarations of the client use types of other folders only through this file. The package
+ * of the client contains the types of this file written out, without the schemas.
  */
 
 export type { BalanceEntry, BalanceEntryResult, PassBalance, PassBalances } from '../core/contract/balances.ts'
@@ -158,22 +158,22 @@ export type ScanReversal = z.input<typeof scans.ScanReversal>
 /** Options of one call. */
 export interface CallOptions {
   signal?: AbortSignal
-  /** Receives the status of the response. A create responds with 201, or with 200 if the resource already existed. */
+  /** Receives the status of the response. For a create, 201 means new, and 200 means that the resource existed. */
   onResponse?: (answer: { status: number }) => void
-  /** Set it if the request can be repeated without harm, so that it is retried if its response is lost. */
+  /** Set if the request is safe to repeat. The client then sends it again if its response is lost. */
   idempotent?: true
 }
 
 /** Options of an event stream. */
 export interface FollowOptions {
   signal?: AbortSignal
-  /** Called for each connection: the first one, and each one after a lost connection. */
+  /** Called after each connection to the server: at the start, and after each lost connection. */
   onOpen?: () => void
 }
 
 /**
- * Yields the events of a stream. If the connection ends, reconnects after the last received event, so that each event
- * is yielded once. Ends when the signal is aborted or the loop is left.
+ * Yields each event of a stream once. If the connection ends, reconnects and resumes after the last received event.
+ * Ends when the signal is aborted or the loop over the events ends.
  * @throws ApiError if the server permanently rejects the request, for example after its token expired
  * @throws ConnectionError if no server responds at the start
  */

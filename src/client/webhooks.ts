@@ -4,12 +4,12 @@ import type { EventData, EventType, RejectionReason, SignatureCheck } from './ty
 /** The verifier for receivers of webhooks, without dependencies: the `./webhooks` export of the package. */
 
 interface Envelope<T extends EventType> {
-  /** The ID of the delivery. It is the same in every attempt and redelivery, so store it to process an event once. */
+  /** The ID of the delivery, the same in all attempts and redeliveries. Store it to process each event only once. */
   id: string
   type: T
   /** The creation time of the delivery; ISO 8601, UTC. */
   timestamp: string
-  /** Links the delivery to the request or job that caused it. */
+  /** The correlation ID of the request or job that caused the delivery. */
   correlationId: string | null
   data: EventData[T]
 }
@@ -25,11 +25,11 @@ export interface VerifyOptions {
   now?: Date | number
 }
 
-/** The delivery must not be trusted: respond with 400 and do nothing else. */
+/** A delivery that must not be trusted. Respond with 400, and do not process the event. */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError'
   readonly reason: RejectionReason
-  /** A suggestion of what to check, for the log. */
+  /** A suggestion for the log of what to check. */
   readonly hint: string | undefined
 
   constructor({ reason, message, hint }: Extract<SignatureCheck, { ok: false }>) {
@@ -41,7 +41,7 @@ export class WebhookVerificationError extends Error {
 
 /**
  * Verifies a delivery and returns its event.
- * @param rawBody the exact bytes of the request, not parsed and serialized again
+ * @param rawBody the exact body as received, before any JSON parser
  * @param header the value of X-Service-Signature
  * @param secret the endpoint's whole signing secret, including `whsec_`
  * @throws WebhookVerificationError with the reason; TypeError for invalid arguments

@@ -105,7 +105,7 @@ async function bodyOf(data: string): Promise<Uint8Array> {
   return data.startsWith('@') ? readNamed(data.slice(1)) : Buffer.from(data)
 }
 
-/** Keeps only one page in memory, regardless of the length of the list. */
+/** Prints the items of every page of a list. Holds one page in memory at a time. */
 async function printPages(client: Client, request: RawRequest): Promise<void> {
   if (request.method !== 'GET') throw new UsageError('--paginate requires a GET of a list')
   const list = async ({ query: { cursor } }: { query: { cursor?: string } }) =>
@@ -128,12 +128,11 @@ interface ApiFlags {
 }
 
 /**
- * Builds the request of `passes api`. Fields are the query parameters of a GET or DELETE, or the JSON body of any other
- * request.
- * @throws UsageError for a path that leads to another server, or invalid fields
+ * Builds the request of `passes api`. Fields become the query of a GET or DELETE, or else the JSON body.
+ * @throws UsageError if the path could lead to another server, or if a field is invalid
  */
 function apiRequest(method: string, path: string, { data, field, header }: ApiFlags): RawRequest {
-  // Require a path: other text after the server's address could name another server, which would receive the token.
+  // Require a leading slash: otherwise, the text could extend the host name, and another server would get the token.
   if (!/^\/[^/\\\s]/.test(path)) {
     throw new UsageError(`${path} is not a path of the API`, { hint: 'begin with a slash, as in /v1/projects.' })
   }
@@ -172,7 +171,7 @@ function pageOf(answer: RawResponse): { items: unknown[]; nextCursor: string | n
   return { items: page.items, nextCursor: page.nextCursor }
 }
 
-/** Returns the value of a JSON response; `undefined` for a file or an empty body. */
+/** Returns the parsed body of a JSON response, or `undefined` for any other type. */
 function jsonOf({ headers, body }: RawResponse): unknown {
   if (!/^application\/(?:[\w.-]+\+)?json\b/.test(String(headers['content-type'] ?? ''))) return undefined
   return JSON.parse(Buffer.from(body).toString())
@@ -189,7 +188,7 @@ function withParameters(path: string, parameters: [string, string][]): string {
   return url.pathname + url.search
 }
 
-/** Builds a JSON body. A repeated name becomes an array. */
+/** Builds a JSON body from fields. The values of a repeated name become an array. */
 function jsonBody(fields: [string, unknown][]): Uint8Array {
   const entries = [...groupBy(fields, ([name]) => name)].map(([name, given]) => {
     const values = given.map(([, value]) => value)
@@ -199,7 +198,7 @@ function jsonBody(fields: [string, unknown][]): Uint8Array {
 }
 
 /**
- * Parses a field: `name=text`, or `name:=value` with a JSON value.
+ * Parses a field: `name=text`, or `name:=value` if the value is JSON.
  * @throws UsageError
  */
 function splitNamed(text: string): [name: string, value: unknown] {

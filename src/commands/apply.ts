@@ -109,7 +109,7 @@ function toJson({ kind, name, file, action, changes, note }: Step, outcome?: Out
   return { kind, name, file, action, changes, ...(note && { note }), ...(outcome && { outcome }) }
 }
 
-/** The words for each action in a plan and in the summary below it, in the order of the summary. */
+/** The text for each action in a plan (`sign`) and in its summary (`counted`), in the order of the summary. */
 const actions: Record<Action, { sign: string; counted: string }> = {
   create: { sign: '+ create', counted: 'to create' },
   change: { sign: '~ change', counted: 'to change' },

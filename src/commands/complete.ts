@@ -20,7 +20,7 @@ export default class Complete extends Command {
       const offers = await complete(this.config, typed)
       await writeOut(offers.map(shell === 'bash' ? ({ value }) => `${value}\n` : lineOf).join(''))
     } catch {
-      // Offer nothing on an error: the command itself will report it.
+      // Offer nothing. The user sees the error when the command itself runs.
     }
   }
 }
@@ -29,7 +29,7 @@ function lineOf({ value, about = '' }: { value: string; about?: string | undefin
   return `${value}\t${about.replaceAll(/[\s\p{Cc}]+/gu, ' ').slice(0, 80)}\n`
 }
 
-/** Removes quotes, because bash passes words as they were typed. */
+/** Removes the quotes of a word. bash passes a word as the user typed it. */
 function withoutQuotes(word: string): string {
   const [quote] = word
   if (quote === "'" || quote === '"') return word.slice(1).replace(new RegExp(`${quote}$`), '')

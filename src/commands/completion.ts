@@ -32,10 +32,10 @@ export default class Completion extends BaseCommand {
 
 type Shell = (typeof shells)[number]
 
-/** If nothing is offered, each script falls back to file names. */
+/** The completion script of each shell. If `passes complete` offers nothing, the script offers file names. */
 const scripts: Record<Shell, (program: string) => string> = {
-  // Remove colons from the word breaks, because webhook addresses contain colons. After a quote, bash inserts
-  // completions without escaping, so do not offer names that could end the quote or be executed in it.
+  // Remove colons from the word breaks. Otherwise, bash would split webhook addresses. Within quotes, bash inserts
+  // names without escaping, so do not offer names that could end the quote or run a command.
   bash: (program) => `COMP_WORDBREAKS=\${COMP_WORDBREAKS//:/}
 _${program}_complete() {
   local offer word=\${COMP_WORDS[COMP_CWORD]}
@@ -49,7 +49,7 @@ _${program}_complete() {
 }
 complete -o default -F _${program}_complete ${program}
 `,
-  // After a quote, PREFIX holds the word as typed, and insertions are quoted as needed.
+  // Within quotes, PREFIX is the typed text without the quote. zsh quotes inserted names as needed.
   zsh: (program) => `#compdef ${program}
 _${program}_complete() {
   local line current=\${(Q)PREFIX}
@@ -64,7 +64,7 @@ _${program}_complete() {
 (( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }
 compdef _${program}_complete ${program}
 `,
-  // Close an open quote, so that fish can parse the word.
+  // Try the word with a closing quote. Otherwise, fish could not parse a word with an open quote.
   fish: (program) => `function __${program}_complete
   set -l words (commandline -opc)
   set -l typed (commandline -ct)

@@ -88,7 +88,7 @@ export default class MoveOut extends BaseCommand {
     return this.report(await read())
   }
 
-  /** Waits until a push was sent to each phone. Phones that are off can move weeks later. */
+  /** Waits until a push was sent to each phone. A phone that is off can move weeks later. */
   private async follow(read: () => Promise<FoundMove | undefined>): Promise<void> {
     using stop = onInterrupt()
     let progress: Progress | undefined
@@ -98,7 +98,7 @@ export default class MoveOut extends BaseCommand {
         const askedAt = Date.now()
         const move = await read()
         if (!move) return
-        // Counting reads every phone, so limit its share of the database load.
+        // A count reads every phone. Without a pause, repeated counts would slow down the database.
         const restMs = Math.max(POLL_MS, (Date.now() - askedAt) * REST_FACTOR)
         const { moved, silent, refused, waiting, passes } = move.progress
         const done = moved + silent + refused
@@ -165,6 +165,6 @@ function shown(move: FoundMove | undefined) {
 }
 
 const POLL_MS = 1_000
-/** The pause after a count, as a multiple of its duration. */
+/** The pause after a count of phones, as a multiple of the duration of the count. */
 const REST_FACTOR = 10
 const TIMEOUT_MS = 20_000

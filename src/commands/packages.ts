@@ -29,7 +29,7 @@ export default class Packages extends BaseCommand {
     const { args, flags } = await this.parse(Packages)
     if (flags.out === '-' && this.jsonEnabled())
       throw new UsageError('--json and --out - both write to stdout: remove one')
-    // Do not overwrite the file, because the user can have edited its column names.
+    // Keep an existing file. Overwriting it would undo the edits of a user to its column names.
     if (flags.out !== '-' && (await exists(flags.out)))
       throw new CliError(`${flags.out} already exists`, { hint: 'choose another file.' })
     const { packageColumns, readPackages } = await import('../cli/import/read-packages.ts')
@@ -75,10 +75,7 @@ export default class Packages extends BaseCommand {
   }
 }
 
-/**
- * Returns a hint on how to serve the path of the address. Returns an empty text if the server serves this path by
- * default.
- */
+/** Returns a hint on how to serve the path of a URL, or an empty text if this path is served by default. */
 function prefixHint(url: string): string {
   const path = URL.canParse(url) ? new URL(url).pathname.replace(/\/+$/, '') : ''
   return path === '' || path === '/apple' ? '' : `. To serve this path, run: passes serve --apple-prefix ${path}`

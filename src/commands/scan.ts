@@ -130,7 +130,7 @@ export default class Scan extends ClientCommand {
     })
   }
 
-  /** Validates the values that all scans of the command share, with the schema of a scan. */
+  /** Checks the flags that apply to every scan of the command, with the schema of a scan. */
   #checked(flags: Record<'context' | 'date' | 'device-id' | 'gate' | 'lane' | 'location', string | undefined>) {
     const { gate, lane, location } = flags
     const sessionId = newId(clock())
@@ -143,7 +143,7 @@ export default class Scan extends ClientCommand {
       location: '--location',
     }
     const checked = ScanCreate.safeParse({
-      // A placeholder: only the other fields are validated.
+      // A placeholder, because the schema requires a payload. Only the other fields are validated here.
       qrPayload: 'payload',
       scanContextKey: flags.context,
       validityDate: flags.date,
@@ -170,7 +170,7 @@ function leftover({ unevaluated, pending }: { unevaluated: readonly string[]; pe
 
 interface PipeOptions extends Omit<DoorOptions, 'onOutcome' | 'onChange' | 'sameScanMs'> {
   input: Readable
-  /** Writes an outcome. Resolves to `false` if the reader closed the pipe. */
+  /** Writes an outcome to the output. Resolves to `false` if the program that reads the output closed the pipe. */
   write: (outcome: Outcome) => Promise<boolean>
   signal: AbortSignal
 }
@@ -181,14 +181,12 @@ interface PipeSummary {
   failed: number
 }
 
-/**
- * Reads one payload per line and writes one outcome per line, in the same order. Repeated payloads are separate scans.
- */
+/** Reads one payload per line, and writes one outcome per line in the same order. Each line is a separate scan. */
 async function runPipe({ input, write, signal, ...options }: PipeOptions): Promise<PipeSummary> {
   const door = await createDoor({ ...options, sameScanMs: 0, onOutcome: () => undefined, onChange: () => undefined })
   let failed = 0
   try {
-    // Upload the decisions of earlier runs first.
+    // Upload the decisions of earlier runs first, so that the server evaluates new scans with them.
     if (options.isReached) await door.whenOnline(TIMEOUT_MS)
     for await (const line of createInterface({ input, signal, crlfDelay: Number.POSITIVE_INFINITY })) {
       if (signal.aborted) break

@@ -5,12 +5,12 @@ import { replacePrivateSync } from '../files/private-file.ts'
 import type { RunningServer } from '../server/boot/serve.ts'
 
 /**
- * The seconds that work in flight has after the server stops accepting requests: enough for the slowest webhook. By
- * default, a stop takes less than 20 s.
+ * The time, in seconds, to finish work in flight after the server stops accepting requests: enough for the slowest
+ * webhook. With the default `--drain-seconds`, a stop takes at most 20 s.
  */
 const FINISH_SECONDS = 17
 
-/** The maximum time to return jobs in flight to the queue, in milliseconds. */
+/** The maximum time, in milliseconds, to return unfinished jobs to the queue before the process exits. */
 const ABANDON_MS = 1_000
 
 export default class Serve extends BaseCommand {
@@ -56,7 +56,7 @@ export default class Serve extends BaseCommand {
     if (this.jsonEnabled()) this.logJson({ token, ...facts })
     else if (isInteractive) this.note(banner({ token, ...facts }, parsePlatforms(flags.platforms), server.lacksToken))
     else {
-      // Do not log the token, because people without access to the server can read logs.
+      // Do not log the token: people who have no access to the server can often read its logs.
       log.info(facts, 'passes is running')
       if (token !== null && tokenFile !== undefined) {
         replacePrivateSync(tokenFile, `${token}\n`)
@@ -64,7 +64,7 @@ export default class Serve extends BaseCommand {
       } else if (server.lacksToken) log.warn(`no token was used yet: ${CREATE_TOKEN}`)
     }
     const signal = await stopped
-    // Skip the drain on Ctrl-C, because no proxy needs to notice the shutdown first.
+    // Drain only on SIGTERM. On Ctrl-C, there is no proxy that must stop sending requests first.
     const drainSeconds = signal === 'SIGTERM' ? flags['drain-seconds'] : 0
     log.info(
       { drainSeconds },
@@ -123,8 +123,8 @@ function title(name: string): string {
 }
 
 /**
- * Resolves with the first signal. Listens before the start, so that a server that already responds is stopped
- * gracefully. Repeating the same signal ends the process immediately.
+ * Resolves with the first SIGINT or SIGTERM. A repeated signal ends the process immediately. Call it before the server
+ * starts: otherwise, a signal during the start would end the process without a graceful stop.
  */
 function untilStopped(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {

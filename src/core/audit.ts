@@ -1,7 +1,4 @@
-/**
- * The verbs of actions in the audit log, by the kind of target. The log keeps actions for a year, so never rename a
- * verb.
- */
+/** The verbs of audited actions, by the kind of target. Never rename a verb: the audit log keeps actions for a year. */
 const verbs = {
   project: ['create', 'update', 'delete'],
   template: ['create', 'update', 'delete'],
@@ -15,7 +12,7 @@ const verbs = {
   broadcast: ['create', 'cancel'],
   webhook: ['create', 'update', 'delete', 'enable', 'disable', 'test', 'rotate-secret'],
   delivery: ['redeliver'],
-  // The audit log does not store `scan.record`. Reads derive these entries from the scan ledger, which has each token.
+  // `scan.record` is not stored. Reads of the audit log derive these entries from the ledger of scans.
   scan: ['record', 'reverse'],
   token: ['create', 'rotate', 'revoke'],
   member: ['add', 'remove'],
@@ -29,7 +26,7 @@ const verbs = {
   database: ['restore', 'copy'],
 } as const
 
-/** The action, as `kind.verb`. */
+/** An action in the audit log, as `kind.verb`, such as `pass.void`. */
 export type AuditAction = {
   [Kind in keyof typeof verbs]: `${Kind}.${(typeof verbs)[Kind][number]}`
 }[keyof typeof verbs]
@@ -41,9 +38,9 @@ export const auditActions = Object.entries(verbs).flatMap(([kind, some]) =>
 export interface Actor {
   /** The ID of the token or person. `null` for an operator. */
   tokenId: string | null
-  /** The name of the token, the email address of the person, or the account, machine, and command of an operator. */
+  /** The name of a token, the email address of a person, or the account, machine, and command of an operator. */
   name: string
-  /** The person's subject (`sub`) at the OpenID provider. Omitted or `null` for a token or operator. */
+  /** The `sub` of a person at the OpenID provider. Omitted or `null` for a token or operator. */
   subject?: string | null
 }
 
@@ -51,7 +48,7 @@ export function targetKind(action: AuditAction): string {
   return action.slice(0, action.indexOf('.'))
 }
 
-/** Returns the actions that a filter matches: for `pass.void`, this action; for `pass`, all actions on passes. */
+/** Returns the actions that a filter matches: `pass.void` matches one action, and `pass` all actions on passes. */
 export function actionsNamed(name: string): AuditAction[] {
   return auditActions.filter((action) => action === name || targetKind(action) === name)
 }

@@ -2,33 +2,33 @@
 interface FormatFacts {
   apple: string
   google: string
-  /** The name in the Barcode Detection API of browsers. */
+  /** The name of the format in the Barcode Detection API of browsers. */
   browser: string
   zxing: string
   bwip: string
   name: string
-  /** The name for screen readers. */
+  /** The name of the format for screen readers. */
   spoken: string
   isLinear: boolean
-  /** The number of light modules required around a matrix code, or on both sides of a linear code. */
+  /** The required margin around a matrix code, or on both sides of a linear code, in modules. */
   quietZone: number
   /** Whether a design must set a message, because the format does not support the default, `pass.scanCode`. */
   needsMessage: boolean
-  /** The format that shows the message in wallets that do not support this format, such as Wallet on iOS 26. */
+  /** The format to show instead in a wallet that does not support this format, such as Wallet on iOS 26. */
   fallback?: 'qr'
-  /** The characters that the format does not support, and a phrase that lists the supported ones. */
+  /** A pattern of unsupported characters (`of`), and a phrase that lists the supported characters. */
   foreign?: { of: RegExp; supports: string }
-  /** The capacities of the largest symbol. The first entry whose pattern matches the whole message applies. */
+  /** The capacities of the largest symbol. The first entry whose pattern `of` matches the message applies. */
   capacities: readonly Capacity[]
-  /** Returns why the format does not support a message, as a phrase to follow "It", such as "has 12 digits, and …". */
+  /** Returns why a message is invalid, as a phrase to follow "It", such as "has 12 digits, and …". */
   findProblem?: (message: string) => string | undefined
-  /** An additional check by Google Wallet, and a phrase that describes the messages that Google accepts. */
+  /** A further rule of Google Wallet: whether a message fits, and a phrase that describes fitting messages. */
   googleNeeds?: { fits: (message: string) => boolean; what: string }
-  /** Returns the messages that scanners can change to this payload. They can include the payload itself. */
+  /** Returns the messages that a scanner can read as this payload. They can include the payload itself. */
   messagesOf?: (payload: string) => string[]
-  /** Returns the text to draw for a message. Without this function, the text is the message. */
+  /** Returns the text to encode for a message. If omitted, the message itself is encoded. */
   toDrawn?: (message: string) => string
-  /** A sample of a valid message. Omitted if any text is valid. */
+  /** A valid message. Omitted if any text is valid. */
   sample?: string
 }
 
@@ -48,9 +48,9 @@ const ONLY_DIGITS = { of: /[^0-9]/u, supports: 'digits only' }
 
 /**
  * The capacities of the matrix codes are from ISO/IEC 18004 (version 40, level L), 15438 (level 0), and 24778 (full
- * range, 23 % correction). The standards of linear codes set no limit. The limits here keep a symbol within 1,443
- * modules, the width of Code 128 with 128 characters: in a wider symbol, the thinnest bar is narrower than a pixel of
- * any phone. A wide bar counts as three modules.
+ * range, 23 % correction). The standards of the linear codes set no limits. The limits here keep a linear code within
+ * 1,443 modules, the width of Code 128 with 128 characters. In a wider code, the thinnest bar would be narrower than a
+ * pixel of any phone. A wide bar counts as three modules.
  */
 const formats = {
   qr: {
@@ -136,7 +136,7 @@ const formats = {
     foreign: ONLY_DIGITS,
     capacities: [{ of: ANY, what: 'digits', max: 13 }],
     findProblem: findGtinProblem,
-    // Add the leading 0, which many scanners omit: an EAN-13 that starts with 0 has the same bars as a UPC-A.
+    // An EAN-13 that starts with 0 has the same bars as a UPC-A. Many scanners therefore omit the 0, so add it.
     messagesOf: (payload) => (/^[0-9]{12}$/.test(payload) ? [`0${payload}`] : []),
     sample: '4006381333931',
   },
@@ -144,7 +144,7 @@ const formats = {
     apple: 'PKBarcodeFormatCode39',
     google: 'CODE_39',
     browser: 'code_39',
-    // Do not use the full ASCII mode, which would read `+A` as `a`.
+    // The full ASCII mode would read `+A` as `a`.
     zxing: 'Code39Std',
     bwip: 'code39',
     name: 'Code 39',
@@ -155,8 +155,8 @@ const formats = {
     fallback: 'qr',
     foreign: { of: /[^0-9A-Z $%+./-]/u, supports: 'digits, capital letters, spaces, and - . $ / + % only' },
     capacities: [{ of: ANY, what: 'characters', max: 88 }],
-    // Scanners that act as keyboards can add the start and stop sign, and send capitals as small letters. Undo both,
-    // because Code 39 has no small letters.
+    // A scanner that acts as a keyboard can add the start and stop sign (*), and send capitals as small letters. Code
+    // 39 has no small letters, so both changes can be undone.
     messagesOf: (payload) => [payload.replace(/^\*(.+)\*$/, '$1').toUpperCase()],
     sample: 'SAMPLE-1',
   },
@@ -179,7 +179,7 @@ const formats = {
         ? undefined
         : 'has letters that are not its start and stop letter',
     messagesOf: codabarMessagesOf,
-    // Every symbol has start and stop letters. If the message lacks them, add an A on both sides.
+    // A Codabar symbol must start and end with a letter. If the message has none, add an A on both sides.
     toDrawn: (message) => (/^[A-D]/.test(message) ? message : `A${message}A`),
     sample: '123456',
   },
@@ -213,12 +213,12 @@ export const barcodeFormats: { readonly [Format in BarcodeFormat]: FormatFacts &
 
 export const barcodeFormatNames = Object.keys(barcodeFormats) as [BarcodeFormat, ...BarcodeFormat[]]
 
-/** Returns the format that has this name in the wallet. */
+/** Returns the format by its name in the API of a wallet. */
 export function barcodeFormatOf(wallet: 'apple' | 'google', name: string | undefined): BarcodeFormat | undefined {
   return barcodeFormatNames.find((format) => barcodeFormats[format][wallet] === name)
 }
 
-/** Whether the message can be encoded in ISO 8859-1, which scanners expect. */
+/** Whether the message can be encoded in ISO 8859-1, the encoding that scanners expect. */
 export function isLatin1(message: string): boolean {
   return !/[^\0-\xff]/u.test(message)
 }
@@ -230,13 +230,13 @@ export function foreignCharacter(format: BarcodeFormat, message: string): string
 
 /**
  * Returns why no phone can draw the message in the format, as a phrase to follow "It". Returns `undefined` if a phone
- * can draw the message, or if it is empty, because the pass then has no barcode.
+ * can draw the message, or if the message is empty and the pass therefore has no barcode.
  */
 export function findUndrawable(format: BarcodeFormat, message: string): string | undefined {
   return message === '' ? undefined : (findUnfitting(format, message) ?? barcodeFormats[format].findProblem?.(message))
 }
 
-/** Returns why no message in the format can contain the text, as a phrase to follow "It"; `undefined` if one can. */
+/** Returns why a message of the format cannot contain the text, as a phrase to follow "It"; else `undefined`. */
 export function findUnfitting(format: BarcodeFormat, text: string): string | undefined {
   const { foreign, capacities }: FormatFacts = barcodeFormats[format]
   const character = foreignCharacter(format, text)
@@ -247,8 +247,8 @@ export function findUnfitting(format: BarcodeFormat, text: string): string | und
 }
 
 /**
- * Returns the format in which Google Wallet shows a message: the given format or, if Google does not accept the message
- * in it, its fallback.
+ * Returns the format in which Google Wallet shows a message. If Google does not accept the message in the given format,
+ * this is the fallback of the format.
  */
 export function googleFormatOf(format: BarcodeFormat, message: string): BarcodeFormat {
   const { fallback, googleNeeds }: FormatFacts = barcodeFormats[format]
@@ -256,8 +256,8 @@ export function googleFormatOf(format: BarcodeFormat, message: string): BarcodeF
 }
 
 /**
- * Returns the options with which bwip-js draws a message. They include the quiet zone of a linear code, because
- * scanners do not find an ITF or Codabar code without it.
+ * Returns the options with which bwip-js draws a message. They include the margin of a linear code: without it,
+ * scanners do not find an ITF or Codabar code.
  */
 export function drawnAs(format: BarcodeFormat, message: string): { bcid: string; text: string; paddingwidth?: number } {
   const { bwip, toDrawn, isLinear, quietZone }: FormatFacts = barcodeFormats[format]
@@ -270,7 +270,7 @@ export interface BarcodeReading {
   message: string
 }
 
-/** Returns the barcodes that scanners can read as the payload, although their message differs from it. */
+/** Returns the barcodes with another message that scanners can read as this payload. */
 export function otherReadings(payload: string): BarcodeReading[] {
   return barcodeFormatNames.flatMap((format) => {
     const { messagesOf }: FormatFacts = barcodeFormats[format]
@@ -283,7 +283,7 @@ export function otherReadings(payload: string): BarcodeReading[] {
   })
 }
 
-/** The formats for which a scanner can send a payload that differs from the message. */
+/** The formats in which the payload that a scanner sends can differ from the message. */
 export const formatsWithReadings = barcodeFormatNames.filter((format) => barcodeFormats[format].messagesOf)
 
 function findGtinProblem(message: string): string | undefined {
@@ -292,7 +292,7 @@ function findGtinProblem(message: string): string | undefined {
   return message.endsWith(expected) ? undefined : `ends with ${message.at(-1)}, and its check digit is ${expected}`
 }
 
-/** Computes the check digit of a GS1 number from all digits but the last one, which is the given check digit. */
+/** Computes the check digit of a GS1 number. Ignores the last digit, which is the check digit as given. */
 function checkDigitOf(digits: string): string {
   const weighted = [...digits.slice(0, -1)].reverse().map((digit, place) => Number(digit) * (place % 2 === 0 ? 3 : 1))
   return String((10 - (weighted.reduce((sum, value) => sum + value, 0) % 10)) % 10)
@@ -300,7 +300,7 @@ function checkDigitOf(digits: string): string {
 
 const CODABAR_LETTERS = ['A', 'B', 'C', 'D']
 
-/** Returns the possible messages of a payload. Scanners can omit start and stop letters or send them in lower case. */
+/** Returns the messages of a payload. Scanners can omit the start and stop letters, or send them in lower case. */
 function codabarMessagesOf(payload: string): string[] {
   const [, start, inside, stop] = /^([A-D]?)([0-9$+./:-]+)([A-D]?)$/i.exec(payload) ?? []
   if (inside === undefined) return []

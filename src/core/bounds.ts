@@ -6,7 +6,7 @@ export function codePointLength(text: string): number {
   return length
 }
 
-/** Whether a text contains neither NUL nor lone surrogates, which databases do not store unchanged. */
+/** Whether a text has no NUL and no lone surrogates. Databases do not store these characters unchanged. */
 export function isWellFormedText(text: string): boolean {
   return !LONE_SURROGATE_OR_NUL.test(text)
 }
@@ -19,14 +19,14 @@ export function isPayload(text: string): boolean {
 }
 
 /**
- * The maximum number of decisions in an upload that takes precedence over longer ones. It is enough for the last
- * decisions of a door that reconnects between two scans.
+ * The maximum number of decisions in an upload that takes precedence over larger uploads. A door that reconnects
+ * between two scans can upload its last decisions within this limit.
  */
 export const MAX_LOCKED_REPORTS = 10
 
-/** The first time, in milliseconds, whose year in UTC has four digits, as ISO 8601 parsers require. */
+/** The start of the year 0 in UTC, in milliseconds. ISO 8601 parsers require a year of four digits. */
 export const EARLIEST_MOMENT = Date.parse('0000-01-01T00:00:00Z')
-/** The first time, in milliseconds, after the year 9999 in UTC. */
+/** The start of the year 10000 in UTC, in milliseconds. */
 export const LATEST_MOMENT = Date.UTC(10_000, 0)
 
 /** The maximum absolute value of a balance, and of a change of a balance. */

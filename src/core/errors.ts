@@ -103,7 +103,7 @@ export const errorTable = {
 /** An error code. The set of codes is part of the API, so clients can rely on it. */
 export type ErrorCode = keyof typeof errorTable
 
-/** A problem of a request: the path of the value, and how to fix the value. */
+/** A problem of a request: the path of the invalid value, and how to fix the value. */
 export interface Issue {
   path: (string | number)[]
   message: string
@@ -113,7 +113,7 @@ export interface ApiErrorOptions {
   /** The problem and how to fix it. Default: the meaning of the code. */
   message?: string
   details?: Record<string, unknown>
-  /** The HTTP status. Only for INVALID_INPUT, which is used with 400, 413, and 415. */
+  /** The HTTP status. Set only for INVALID_INPUT, whose status can be 400, 413, or 415. */
   status?: number
   headers?: Record<string, string>
   /** Properties for the log that are not sent to the caller. */
@@ -121,7 +121,7 @@ export interface ApiErrorOptions {
   cause?: unknown
 }
 
-/** An expected rejection that is sent to the caller. Any other thrown error becomes INTERNAL_ERROR. */
+/** An error that is sent to the caller. Any other error that a handler throws becomes INTERNAL_ERROR. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ErrorCode
@@ -140,12 +140,12 @@ export class ApiError extends Error {
   }
 }
 
-/** A setup problem that the operator has to fix. It is shown without a stack. */
+/** A setup problem that the operator has to fix. Shown without a stack trace. */
 export class SetupError extends Error {
   override readonly name: string = 'SetupError'
-  /** The fix, if the message does not explain it. */
+  /** The way to fix the problem, if the message does not explain it. */
   readonly fix: string | undefined
-  /** Whether a setting is malformed, which is a usage error. */
+  /** Whether the cause is a malformed setting, which counts as a usage error. */
   readonly isMalformed: boolean = false
 
   constructor(message: string, { fix, ...options }: ErrorOptions & { fix?: string } = {}) {
@@ -158,8 +158,8 @@ export class SetupError extends Error {
 export const MAX_ISSUES = 100
 
 /**
- * Returns a list with an item for each issue. Issues beyond MAX_ISSUES share one object, so that counting them uses
- * little memory.
+ * Collects issues. The list has an item for each issue, so that issues can be counted. Issues beyond MAX_ISSUES repeat
+ * one object to save memory.
  */
 export function listIssues(found: Iterable<Issue>): Issue[] {
   const issues: Issue[] = []
@@ -171,7 +171,7 @@ export function* below(key: string, issues: Iterable<Issue>): Generator<Issue> {
   for (const { path, message } of issues) yield { path: [key, ...path], message }
 }
 
-/** Returns a VALIDATION_ERROR with the first issues and the number of omitted issues. */
+/** Returns a VALIDATION_ERROR with the first MAX_ISSUES issues, and the number of omitted issues. */
 export function validationError(issues: readonly Issue[]): ApiError {
   const [first] = issues
   const where = first && first.path.length > 0 ? `${first.path.join('.')}: ` : ''
@@ -189,13 +189,13 @@ export function issueDetails(issues: readonly Issue[], max = MAX_ISSUES): { issu
 
 export type Parsed<T> = { value: T } | { issues: Issue[] }
 
-/** Parses a value. Returns it, or all its issues, each with the expected form. Each unknown key is a separate issue. */
+/** Parses a value. Returns the parsed value, or all its issues. Each unknown key is a separate issue. */
 export function parseAs<T extends z.ZodType>(schema: T, value: unknown, unknownKey = 'property'): Parsed<z.output<T>> {
   const result = schema.safeParse(value, { error: describeIssue })
   return result.success ? { value: result.data } : { issues: listIssues(toIssues(result.error, unknownKey)) }
 }
 
-/** Describes issues for which a schema has no message. */
+/** Returns the message of an issue for which the schema has no message. */
 function describeIssue(issue: z.core.$ZodRawIssue): string {
   if (issue.input === undefined) return 'Is required'
   if (issue.code === 'invalid_type') return `Must be ${TYPES[issue.expected] ?? issue.expected}`
@@ -243,7 +243,7 @@ function* toIssues(error: z.ZodError, unknownKey: string): Generator<Issue> {
 }
 
 interface RescheduleOptions {
-  /** The minimum delay before the next run, in seconds; 0 by default. */
+  /** The minimum delay before the next run of the job, in seconds; 0 by default. */
   retryAfterSeconds?: number | undefined
   /**
    * Whether the run counts as an attempt; true by default. Set it to false if the run had no effect, for example
@@ -254,8 +254,8 @@ interface RescheduleOptions {
 }
 
 /**
- * A failed run of a job that can succeed later without intervention. The job is retried after 2, 4, 8 … seconds (at
- * most 5 minutes), and discarded after 20 attempts (core/rules/sending/retries.ts). A run that throws another error
+ * Thrown by a run of a job that can succeed later without intervention. The job is retried after 2, 4, 8 … seconds (at
+ * most 5 minutes), and discarded after 20 attempts (core/rules/sending/retries.ts). A run that throws any other error
  * always counts as an attempt.
  */
 export class RescheduleError extends Error {
@@ -270,7 +270,7 @@ export class RescheduleError extends Error {
   }
 }
 
-/** A permanently failed run of a job: another run would fail in the same way until an operator fixes the cause. */
+/** Thrown by a run of a job that would fail again in the same way until an operator fixes the cause. */
 export class DiscardError extends Error {
   override readonly name = 'DiscardError'
 }

@@ -1,4 +1,4 @@
-/** Formats a time in an IANA zone, or at an offset in the form UTC+5:30, which Intl does not accept. */
+/** Formats a time in a zone: an IANA name, or an offset such as UTC+5:30 (Intl does not accept this form). */
 export function writeMoment(at: Date, format: Intl.DateTimeFormatOptions, language: string, zone: string): string {
   const [, sign, hours, minutes = '0'] = /^UTC([+-])(\d+)(?::(\d+))?$/.exec(zone) ?? []
   if (sign === undefined) return dateFormat(language, { ...format, timeZone: zone }).format(at)
@@ -7,7 +7,7 @@ export function writeMoment(at: Date, format: Intl.DateTimeFormatOptions, langua
   return parts.map(({ type, value }) => (type === 'timeZoneName' ? zone : value)).join('')
 }
 
-/** Caches the formatters of Intl, because creating one takes far longer than using it. */
+/** Caches formatters of Intl, because creating a formatter takes far longer than using it. */
 function cached<Options extends object, Format>(make: (language: string, options: Options) => Format) {
   const known = new Map<string, Format>()
   return (language: string, options = {} as Options): Format => {
@@ -31,7 +31,7 @@ const zonedFormat = cached(
   (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
 )
 
-/** Without a `timeZone`, the formatter is not cached: the device can change its time zone while a page is open. */
+/** Returns a formatter. Does not cache it without a `timeZone`, because the zone of the device can change. */
 export function dateFormat(language: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   return options.timeZone === undefined ? new Intl.DateTimeFormat(language, options) : zonedFormat(language, options)
 }
@@ -53,7 +53,7 @@ export function inLargestUnit(seconds: number): { unit: (typeof UNITS)[number][0
   return { unit, count: Math.floor(seconds / size) }
 }
 
-/** Returns the number of digits of the minor unit of a currency, such as 2 for EUR and 0 for JPY. */
+/** Returns the number of decimal places of a currency, such as 2 for EUR and 0 for JPY. */
 export function currencyDigits(currency: string): number {
   return numberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 0
 }

@@ -1,4 +1,4 @@
-/** Groups items by key, in the order of the first item of each group. (`Map.groupBy` requires Node 21.) */
+/** Groups items by key. Groups are in the order of their first items. (`Map.groupBy` requires Node 21.) */
 export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>()
   for (const item of items) {
@@ -10,7 +10,7 @@ export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) =>
   return groups
 }
 
-/** Splits items, in order, into runs with at most `most` different keys each. */
+/** Splits a list into consecutive parts. Each part has items of at most `most` different keys. */
 export function runsOf<Item>(items: Iterable<Item>, keyOf: (item: Item) => unknown, most: number): Item[][] {
   const runs: Item[][] = []
   let keys = new Set<unknown>()

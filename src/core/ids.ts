@@ -2,20 +2,19 @@ import { createHash, createHmac, randomFillSync } from 'node:crypto'
 import { z } from 'zod'
 import { makeTimeOrdered, uuidText } from './uuid.ts'
 
-/** An identifier: a UUID of version 1 to 8, nil, or max. Converted to lower case. */
+/** A UUID of version 1 to 8, or the nil or max UUID. Converted to lower case. */
 export const Uuid = z.string().toLowerCase().pipe(z.uuid('Must be a UUID')).meta({ type: 'string', format: 'uuid' })
 
 /**
- * Returns a UUID of version 7. These UUIDs sort by creation time, so an index on them also orders rows by this time.
- * IDs that one process creates within a millisecond also ascend (`makeTimeOrdered`).
+ * Returns a UUID of version 7. These IDs sort by creation time, so an index on them also orders rows by creation time.
+ * If one process creates several IDs within a millisecond, the IDs also ascend (`makeTimeOrdered`).
  */
 export function newId(at: Date): string {
   return formatUuid(makeTimeOrdered(takeRandom(16), at))
 }
 
 /**
- * Returns the lower bound of the IDs that are created at or after a millisecond. All earlier IDs are less than the
- * bound.
+ * Returns the lower bound of the IDs that are created in or after a millisecond. IDs from before sort below the bound.
  */
 export function idBound(millisecond: number): string {
   const clamped = Math.min(Math.max(Math.trunc(millisecond), 0), 2 ** 48 - 1)
@@ -28,7 +27,7 @@ export function madeAt(id: string): Date {
   return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
 }
 
-/** Returns a UUID of version 8 from a SHA-256: the same content always has the same ID. */
+/** Returns a UUID of version 8 from the SHA-256 of a content. The same content always has the same ID. */
 export function contentId(...parts: (string | Uint8Array)[]): string {
   const hash = createHash('sha256')
   for (const part of parts) hash.update(part)
@@ -46,13 +45,13 @@ export function parseUuid(id: string): Buffer {
   return Buffer.from(id.replaceAll('-', ''), 'hex')
 }
 
-/** A block of random bytes, because one system call for a block is faster than a call for each ID or code. */
+/** A block of random bytes. One system call fills the block, which is faster than a call for each ID or code. */
 const pool = Buffer.alloc(8_192)
 let used = pool.length
 
 /**
- * Returns random bytes of `node:crypto` for IDs, codes, and secrets. Reads them in large blocks, and wipes the returned
- * bytes from their block, so that they cannot be read again.
+ * Returns cryptographically random bytes for IDs, codes, and secrets. Takes the bytes from the block, and erases them
+ * there, so that the block never contains a secret in use.
  * @param size at most 8,192
  */
 export function takeRandom(size: number): Buffer {
@@ -66,13 +65,13 @@ export function takeRandom(size: number): Buffer {
   return taken
 }
 
-/**
- * The length of a `deviceDigest`: enough to distinguish the devices of a pass. The API does not show whole device IDs,
- * because anyone who knows the ID of a phone can list its passes.
- */
+/** The length of a `deviceDigest`, which is enough to distinguish the devices of a pass. */
 const DIGEST_CHARACTERS = 12
 
-/** Returns the form in which the API shows a device ID: hexadecimal digits, different in each workspace. */
+/**
+ * Returns the form in which the API shows a device ID: a digest that differs in each workspace. The API never shows the
+ * ID itself, because anyone who knows the ID of a phone can list the passes of the phone.
+ */
 export function deviceDigest(workspaceId: string, deviceId: string): string {
   return createHmac('sha256', workspaceId).update(deviceId).digest('hex').slice(0, DIGEST_CHARACTERS)
 }

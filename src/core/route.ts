@@ -16,8 +16,8 @@ export const scopes = [
 export type Scope = (typeof scopes)[number]
 
 /**
- * Whether a scope is for webhooks. Webhooks receive the events of the whole workspace, so a token or role that is
- * limited to projects cannot have such a scope.
+ * Whether a scope is for webhooks. A token or role that is limited to projects cannot have such a scope, because
+ * webhooks receive the events of the whole workspace.
  */
 export const isWebhooksScope = (scope: Scope) => scope.startsWith('webhooks:')
 
@@ -34,7 +34,7 @@ export interface RawBody {
 
 const MAX_BODY_BYTES = 1024 * 1024
 
-/** The limit for bodies with many rows: 100 passes with 64 KiB of variables each. */
+/** The body limit of endpoints that accept many passes. It is enough for 100 passes with 64 KiB of variables each. */
 export const LARGE_BODY_BYTES = 8 * 1024 * 1024
 
 /** An endpoint, declared once for the server, the client, /openapi.json, and the tests. */
@@ -44,16 +44,13 @@ export interface Route {
   path: `/${string}`
   /** The required scope, or `null` if any valid token is accepted. */
   scope: Scope | null
-  /** The role that the token needs in addition to the scope. If omitted, the scope is sufficient. */
+  /** The role that the token must have in addition to the scope. If omitted, any role is accepted. */
   role?: 'owner'
-  /**
-   * Whether the token of a door can call the endpoint, even if `role` is set. The handler limits what a door can read
-   * and change.
-   */
+  /** Whether a door can call the endpoint, even if `role` is set. The handler must limit what the door can access. */
   forDoors?: true
   /** Whether a person with the role door-lead can call the endpoint, even if `role` is set. */
   forDoorLeads?: true
-  /** Whether no token is required or read. Requests are limited by client address. */
+  /** Whether the endpoint ignores tokens. The rate limit then applies per client address. */
   isPublic?: true
   /** Whether repeating the request has no further effect. Reads and deletes are always idempotent. */
   idempotent?: true
@@ -67,24 +64,21 @@ export interface Route {
   /** The limit of the body, in bytes; 1 MiB by default. */
   maxBodyBytes?: number
   rawBody?: RawBody
-  /** Whether to schedule the endpoint like a list, because it reads many rows. */
+  /** Whether to schedule the endpoint like a list. Set if the endpoint reads many rows. */
   readsMuch?: true
-  /**
-   * Whether the endpoint reads and renders a definition. A workspace runs few such requests concurrently, and further
-   * ones wait.
-   */
+  /** Whether the endpoint renders a definition. A workspace can run only a few such requests at the same time. */
   rendersDefinition?: true
-  /** Whether responses are large, and therefore compressed with gzip if the client accepts it. */
+  /** Whether to compress responses with gzip if the client accepts it. Set if responses are large. */
   compressed?: true
-  /** The types of files that the endpoint can return instead of JSON. */
+  /** The content types of files that the endpoint can return instead of JSON. */
   files?: readonly string[]
   /** Whether a success is a stream of server-sent events. The response schema describes each event. */
   eventStream?: true
-  /** The schema of each success response by status, or `null` without content. */
+  /** The schema of the response body by success status, or `null` for a response without content. */
   responses: { readonly [status: number]: z.ZodType | null }
-  /** Whether error bodies lack `errorCode`, as for the endpoint that records scans. */
+  /** Whether error bodies have no `errorCode`. Set for the endpoint that records scans. */
   errorsWithoutCode?: true
-  /** The codes that the endpoint can return in addition to the common codes. */
+  /** The error codes that the endpoint can return in addition to the common error codes. */
   errors?: readonly ErrorCode[]
 }
 
@@ -103,14 +97,14 @@ export interface RouteInput<R extends Route> {
   body: R extends { rawBody: RawBody } ? Uint8Array : OutputOf<R['body']>
 }
 
-/** The events that a stream sends together. Empty for a keep-alive. */
+/** The events that an event stream sends together. Empty for a heartbeat. */
 export type StreamedEvents = readonly {
   id: string
-  /** The data: JSON on one line, or `undefined` to send only the ID, from which the client can resume. */
+  /** The data of the event: JSON on one line. If undefined, only the ID is sent, for the client to resume from. */
   data?: string
 }[]
 
-/** Starts a stream that runs until the signal is aborted. */
+/** Starts an event stream that runs until the signal is aborted. */
 export type OpenStream = (ended: AbortSignal) => AsyncIterable<StreamedEvents>
 
 export type RouteReply<R extends Route> = {
@@ -123,7 +117,7 @@ export type RouteReply<R extends Route> = {
   }
 }[keyof R['responses'] & number]
 
-/** The input of a caller, before defaults are applied. */
+/** The input of a call from a client, before defaults are applied. */
 export type RouteCall<R extends Route> = (R extends { params: z.ZodType }
   ? { params: InputOf<R['params']> }
   : unknown) &
@@ -137,7 +131,7 @@ export type RouteCall<R extends Route> = (R extends { params: z.ZodType }
         : { body: InputOf<R['body']> }
       : unknown)
 
-/** The result of a call: the body of any success status. For a stream, each event. */
+/** The result of a call from a client: the body of a success response or, for an event stream, an event. */
 export type RouteResult<R extends Route> = R extends { eventStream: true }
   ? OutputOf<R['responses'][200]>
   : RouteReply<R>['body']

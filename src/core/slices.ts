@@ -1,7 +1,7 @@
-/** The time, in milliseconds, after which the work of one request or job yields the thread. */
+/** The maximum time, in milliseconds, that a request or job uses the thread before it lets other work run. */
 const SLICE_MS = 3
 
-/** Maps each item in order. After each slice of a few milliseconds, lets the thread do other work. */
+/** Maps items in order. After every few milliseconds, lets the thread do other work. */
 export async function mapInSlices<Item, Result>(
   items: Iterable<Item>,
   map: (item: Item) => Result | Promise<Result>,
@@ -21,8 +21,8 @@ export async function mapInSlices<Item, Result>(
 const waiting: (() => void)[] = []
 
 /**
- * Waits until other due work is done. Only one waiting task resumes per round of the event loop, so that ten heavy
- * requests delay a light request no longer than one heavy request does.
+ * Lets other due work run first. Only one waiting task resumes in each round of the event loop. Otherwise, ten heavy
+ * requests would delay a light request ten times as long as one heavy request.
  */
 function nextSlice(): Promise<void> {
   return new Promise((resolve) => {

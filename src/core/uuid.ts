@@ -1,19 +1,18 @@
 let counter = 0
 
 /**
- * Turns 16 random bytes into a UUID of version 7, in place. UUIDs sort by creation time, and those that one process
- * creates within a millisecond also ascend. Works in servers and browsers.
+ * Turns 16 random bytes into a UUID of version 7, in place. These UUIDs sort by creation time. If one process creates
+ * several within a millisecond, they also ascend. Works in servers and browsers.
  */
 export function makeTimeOrdered<T extends Uint8Array>(random: T, at: Date): T {
-  // Do not reset the counter for a new millisecond, because calls can alternate between several times. After 67,108,864
-  // IDs, the counter starts again at 0. If that happens within a millisecond, the IDs of this millisecond are not in
-  // order.
+  // Do not reset the counter in a new millisecond: calls can alternate between several times. The counter starts again
+  // at 0 after 67,108,864 IDs. If this happens within a millisecond, its IDs do not ascend.
   counter = (counter + 1) & 0x3ffffff
   const view = new DataView(random.buffer, random.byteOffset, 16)
   const time = at.getTime()
   view.setUint16(0, Math.floor(time / 2 ** 32))
   view.setUint32(2, time >>> 0)
-  // The time fills the first six bytes. Write 12 bits of the counter after the version, and 14 bits after the variant.
+  // The first six bytes are the time. The counter follows: 12 bits after the version, and 14 bits after the variant.
   view.setUint16(6, 0x7000 | (counter >> 14))
   view.setUint16(8, 0x8000 | (counter & 0x3fff))
   return random
@@ -28,7 +27,7 @@ export const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Whether a text has the form of an ID, in either case. Works in servers and browsers. */
+/** Whether a text is a UUID in upper or lower case. Works in servers and browsers. */
 export function isUuidText(text: string): boolean {
   return UUID.test(text)
 }

@@ -6,7 +6,7 @@ import { CliError } from '../command/cli-error.ts'
 import { type Column, details, localTime, localTimeOr, table } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 
-/** Formats a webhook. The secret is only present right after the creation. */
+/** Formats a webhook. `secret` is only set after the secret was created or rotated. */
 export function showWebhook(webhook: Webhook & { secret?: string }): string {
   return details([
     ['Webhook', webhook.id],
@@ -67,14 +67,14 @@ export function showDelivery(delivery: DeliveryDetail, options: { withPayload: b
   return [facts, attempts, ...payload].join('\n\n')
 }
 
-/** The time to wait for an attempt. It is longer than the server's timeout of 15 s, because a worker can be busy. */
+/** The time to wait for an attempt: the server's timeout of 15 s, plus 5 s for a worker to become free. */
 const TIMEOUT_MS = 20_000
 const POLL_MS = 100
 
 /**
  * Waits for the requested attempt and shows its result.
  * @param queued the delivery with its previous number of attempts
- * @throws CliError if the attempt does not occur in time or the endpoint rejects the delivery
+ * @throws CliError if no attempt occurs within 20 s, or if the endpoint rejects the delivery
  */
 export async function reportAttempt(
   log: (text: string) => void,
@@ -91,7 +91,7 @@ async function awaitAttempt(client: Client, { id, attemptCount }: Delivery): Pro
   const until = performance.now() + TIMEOUT_MS
   while (performance.now() < until) {
     const delivery = await client.deliveries.get({ params: { id } })
-    // Also stop at a failed delivery, because a delivery fails without another attempt if its webhook is disabled.
+    // A delivery of a disabled webhook fails without an attempt. Without this check, the loop would time out.
     if (delivery.attemptCount > attemptCount || delivery.status === 'FAILED') return delivery
     await sleep(POLL_MS)
   }

@@ -18,7 +18,7 @@ import { isProcessRunning } from '../command/own-program.ts'
 import { reasonOf } from '../device/http.ts'
 import type { Connection } from '../settings/settings.ts'
 
-/** The output of `webhook listen --json`, one line each. */
+/** One line of the output of `webhook listen --json`. */
 export type ListenEvent =
   | { event: 'listening'; secret: string }
   | ({ event: 'delivery'; payload: Envelope } & Forwarded)
@@ -27,21 +27,20 @@ export type ListenEvent =
 export interface ListenOptions {
   /** The event types to follow; all by default. */
   events: (typeof subscribableEvents)[number][] | undefined
-  /** The event after which to start; by default only new events are followed. */
+  /** The ID of the event after which to start. If undefined, the listener receives only new events. */
   since: string | undefined
-  /** The address to forward events to; if undefined, events are only shown. */
+  /** The address to which events are forwarded. If undefined, events are only shown. */
   forwardTo: string | undefined
   secret: string
-  /** The folder in which other commands of this user find listeners. */
+  /** The folder with the addresses of running listeners, where `webhook trigger` finds them. */
   folder: string
   signal: AbortSignal
   onEvent: (event: ListenEvent) => void
 }
 
 /**
- * Follows the server's events over an outgoing connection and forwards each to an application in webhook format,
- * sequentially. The server stores no state for listeners. `webhook trigger` reaches a listener through a local
- * receiver.
+ * Follows the server's event stream, and forwards each event to an application in webhook format, one at a time. Also
+ * starts a local HTTP server that receives the events of `webhook trigger`.
  */
 export async function listenForEvents(client: Client, options: ListenOptions): Promise<void> {
   const { events, since, signal, secret, onEvent } = options
@@ -63,7 +62,7 @@ export async function listenForEvents(client: Client, options: ListenOptions): P
   }
 }
 
-/** Accepts an event of `webhook trigger` if it is signed with the secret. */
+/** Handles a request from `webhook trigger`. Rejects an event that is not signed with the secret. */
 async function receive(received: Received, options: ListenOptions): Promise<number> {
   const header = String(received.headers[SIGNATURE_HEADER.toLowerCase()] ?? '')
   const decision = verify(received.rawBody, header, options.secret, { at: new Date() })
@@ -96,10 +95,10 @@ export interface Receiver {
   close(): Promise<void>
 }
 
-/** The maximum body size, larger than any event. */
+/** The maximum size of a request body, in bytes. No event is larger. */
 const MAX_BYTES = 2 * 1024 * 1024
 
-/** Starts a server on a free local port, which responds to every POST with the status from `onDelivery`. */
+/** Starts a server on a free local port. It responds to each POST with the status that `onDelivery` returns. */
 export async function startReceiver(onDelivery: (received: Received) => Promise<number>): Promise<Receiver> {
   const server = createServer((request, response) => void answer(request, response, onDelivery))
   server.listen(0, '127.0.0.1')
@@ -140,20 +139,20 @@ async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   return Buffer.concat(chunks)
 }
 
-/** The application's response; `null` values if the event was not forwarded or no response arrived. */
+/** The result of forwarding an event. `responseCode` is `null` if the event was not forwarded or got no response. */
 export interface Forwarded {
   responseCode: number | null
   durationMs: number | null
   error: string | null
 }
 
-/** The result for an event that was only shown. */
+/** The result for an event that was shown, but not forwarded. */
 const notForwarded: Forwarded = { responseCode: null, durationMs: null, error: null }
 
 /** The timeout of a forwarded event, the same as for the server's deliveries. */
 const FORWARD_TIMEOUT_MS = 15_000
 
-/** Sends an event to an application like a server: the same bytes and headers, with a current signature. */
+/** Sends an event as the server would: with the same bytes and headers, and a current signature. */
 export async function forward(rawBody: string, to: string, secret: string): Promise<Forwarded> {
   const startedAt = performance.now()
   const tookMs = () => Math.round(performance.now() - startedAt)
@@ -183,7 +182,7 @@ function announceListener(folder: string, url: string): () => void {
   return () => rmSync(file, { force: true })
 }
 
-/** Returns the addresses of listeners. Removes files of processes that no longer run. */
+/** Returns the addresses of running listeners. Removes the files of processes that ended. */
 export function findListeners(folder: string): string[] {
   return filesIn(folder).flatMap((name) => {
     const file = join(folder, name)
@@ -216,10 +215,9 @@ export function applicationAddress(address: string | undefined): string | undefi
 const SecretsFile = z.record(z.string(), z.string().startsWith('whsec_'))
 
 /**
- * Returns the secret that `webhook listen` signs with, in the form of a real signing secret. The secret is created on
- * first use and is the same for each use of a profile on this machine. It is stored next to the profiles, readable only
- * by its owner, and never sent to a server.
- * @throws CliError if the file is invalid
+ * Returns the secret with which `webhook listen` signs events. A profile keeps its secret, which is created on first
+ * use. The secrets are in a file next to the profiles that only its owner can read. They are never sent to a server.
+ * @throws CliError if the file with the secrets is invalid
  */
 export async function listenSecret({ name, path }: Connection['profile']): Promise<string> {
   const file = join(dirname(path), 'listen-secrets.json')

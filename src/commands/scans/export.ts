@@ -28,7 +28,7 @@ export default class ScansExport extends ClientCommand {
   ]
   static override flags = {
     ...scanFilterFlags,
-    // Relative times are not accepted, because the repeated command must select the same scans.
+    // Do not accept relative times. Otherwise, a command that resumes an export would select other scans.
     from: Flags.string({ summary: 'Only scans at or after this time, such as 2027-05-31T00:00:00Z.' }),
     to: Flags.string({ summary: 'Only scans at or before this time.' }),
     format: Flags.option({
@@ -86,10 +86,7 @@ export default class ScansExport extends ClientCommand {
   }
 }
 
-/**
- * Returns the command that resumes the export. An export to a file needs no cursor, because the journal has the
- * position.
- */
+/** Returns the command that resumes the export. An export to a file needs no cursor: its journal has the position. */
 function goOn(flags: { out?: string | undefined; cursor?: string | undefined }, cursor?: string): string {
   if (flags.out !== undefined) return commandLine({ without: ['--restart'] })
   const place = cursor ?? flags.cursor

@@ -43,8 +43,7 @@ export default class TemplateDev extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(TemplateDev)
-    // Report a file that does not exist at the start, because its name was probably mistyped. A file that is deleted
-    // later can come back.
+    // Fail if a file is missing at the start, because its name is probably mistyped.
     for (const path of [args.file, ...(flags.rows === undefined ? [] : [flags.rows])])
       await withName(path, () => stat(path))
     const files = new DevFiles(args.file, flags.rows)
@@ -69,10 +68,7 @@ export default class TemplateDev extends BaseCommand {
   }
 }
 
-/**
- * Checks that the definition has the language. Skips the check if the file is unreadable: the page then starts in the
- * default language.
- */
+/** Checks that the definition has the language. If the file is unreadable, the page starts in the default language. */
 function requireLanguage(path: string, reading: Awaited<ReturnType<DevFiles['read']>>, language: string): void {
   if (!reading.content) return
   const languages = languagesOf(writtenOf(reading.content.definition))

@@ -50,9 +50,9 @@ export default class TemplatePreview extends ClientCommand {
     if (preview instanceof Uint8Array) throw new TypeError('The server returned a file')
     if (!this.jsonEnabled()) {
       const { drawLooks, previewedByApple } = await import('../../cli/device/phone-output.ts')
-      // Cast the card to the format that the server renders, because the contract does not define this format.
+      // The server renders a `CardJson`, but the contract does not define its properties.
       const given = preview.card as unknown as CardJson
-      // Also apply Apple overrides, by reading the pass that Apple devices would receive.
+      // Draw the pass that Apple devices would receive: unlike the card, it includes the Apple overrides.
       const looks = previewedByApple(preview.apple, given.language)
       const card = { ...given, ...looks?.card, images: given.images }
       this.log(await drawLooks({ card, newer: looks?.newer }, { ...drawing(flags), marksSurplus: true }))

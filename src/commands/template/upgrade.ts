@@ -61,7 +61,7 @@ export default class TemplateUpgrade extends ClientCommand {
       startUpgrade,
       watchUpgrade,
     } = await import('../../cli/template/upgrade.ts')
-    // Retry for long enough to watch the upgrade while the server restarts.
+    // Retry for longer: otherwise, a restart of the server would end the watch of the upgrade.
     const client = this.connect(flags, { attempts: PATIENT_ATTEMPTS })
     const chosen = { filter: parseWhere(flags.where), limit: flags.limit }
     const dryRun = flags['dry-run']

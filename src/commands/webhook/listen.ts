@@ -15,7 +15,7 @@ import {
 import { Uuid } from '../../core/ids.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 
-/** The nil id sorts before the id of every event, so the stream starts with the oldest stored event. */
+/** The position before the oldest stored event: the nil ID sorts before the ID of every event. */
 const OLDEST = NIL_UUID
 
 export default class WebhookListen extends ClientCommand {

@@ -4,10 +4,10 @@ import { BalanceDelta, BalanceKind } from './schemas/balances.ts'
 import { pageOf, route, text, UtcTimestamp } from './schemas/common.ts'
 import { pageQuery } from './schemas/list-parameters.ts'
 
-/** The maximum number of entries of a balance of a pass. The limit does not apply to the entries that scans add. */
+/** The maximum number of entries in a balance of a pass. Scans can add entries beyond this limit. */
 export const MAX_ENTRIES = 100_000
 
-/** The value of a balance of a pass. */
+/** A balance of a pass, with its value. */
 export const PassBalance = z.strictObject({
   name: z.string(),
   kind: BalanceKind,
@@ -21,7 +21,7 @@ export type PassBalance = z.output<typeof PassBalance>
 export const PassBalances = z.strictObject({ items: z.array(PassBalance) })
 export type PassBalances = z.output<typeof PassBalances>
 
-/** A change of a balance. */
+/** An entry of a balance: a change of its value. */
 export const BalanceEntry = z.strictObject({
   id: Uuid,
   passId: Uuid,
@@ -39,11 +39,11 @@ export const BalanceEntry = z.strictObject({
 })
 export type BalanceEntry = z.output<typeof BalanceEntry>
 
-/** The response to a new entry. */
+/** The response to a new entry of a balance. */
 export const BalanceEntryResult = z.strictObject({ entry: BalanceEntry })
 export type BalanceEntryResult = z.output<typeof BalanceEntryResult>
 
-/** A new entry of a balance. */
+/** The request body that adds an entry to a balance. */
 export const BalanceEntryCreate = z.strictObject({
   delta: BalanceDelta,
   externalRef: text(1, 255).describe(
@@ -53,7 +53,7 @@ export const BalanceEntryCreate = z.strictObject({
 })
 export type BalanceEntryCreate = z.output<typeof BalanceEntryCreate>
 
-/** The reversal of an entry. */
+/** The request body that reverses an entry of a balance. */
 export const BalanceEntryReversal = z.strictObject({
   externalRef: text(1, 255).optional(),
   reason: text(1, 255).optional(),

@@ -10,7 +10,7 @@ import { Platform, REQUESTS_PER_SECOND } from './schemas/platform.ts'
 export const BroadcastStatus = z.enum(['SCHEDULED', 'PENDING', 'DISPATCHED'])
 export type BroadcastStatus = z.output<typeof BroadcastStatus>
 
-/** The way a broadcast is sent to Google: one message per pass, or one for all holders of a class. */
+/** The kind of messages that a broadcast sends to Google: one per pass, or one per class for all its holders. */
 export const GoogleVia = z.enum(['object', 'class'])
 export type GoogleVia = z.output<typeof GoogleVia>
 
@@ -48,7 +48,7 @@ export const Broadcast = z.strictObject({
 })
 export type Broadcast = z.output<typeof Broadcast>
 
-/** The recipients of a broadcast if it were dispatched now. Nothing is stored. */
+/** A forecast of a broadcast: its recipients if it were dispatched now. Nothing is stored. */
 export const BroadcastForecast = z.strictObject({
   dryRun: z.literal(true),
   projectId: Uuid,

@@ -43,5 +43,5 @@ export const contract = {
   tokens,
   workspace,
 } satisfies Record<string, Record<string, Route>>
-/** The type of the contract, from which the types of server and client are derived. */
+/** The type of the contract. The types of the server and the client derive from it. */
 export type Contract = typeof contract

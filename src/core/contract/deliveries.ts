@@ -12,7 +12,7 @@ export type DeliveryEventType = z.output<typeof DeliveryEventType>
 export const SubscribableEvent = z.enum(subscribableEvents)
 export type SubscribableEvent = z.output<typeof SubscribableEvent>
 
-/** The status of a delivery: PENDING while an attempt is due or scheduled, else the final result. */
+/** The status of a delivery: PENDING until its last attempt, and then the result. */
 export const DeliveryStatus = z.enum(['PENDING', 'SUCCESS', 'FAILED'])
 export type DeliveryStatus = z.output<typeof DeliveryStatus>
 
@@ -24,7 +24,7 @@ export const Delivery = z.strictObject({
   eventType: DeliveryEventType,
   status: DeliveryStatus,
   attemptCount: Count,
-  /** The HTTP status of the last attempt, or `null` without a response. */
+  /** The HTTP status of the response to the last attempt, or `null` without a response. */
   lastResponseCode: z.int().nullable(),
   /** The error of the last attempt, or `null` if it succeeded. */
   lastError: z.string().nullable(),
@@ -35,7 +35,7 @@ export const Delivery = z.strictObject({
 })
 export type Delivery = z.output<typeof Delivery>
 
-/** The body of a delivery. Serialized without spaces, it has the same bytes as the body that was sent. */
+/** The body of a delivery. `JSON.stringify` of it returns the exact bytes that were sent. */
 export const Envelope = z.strictObject({
   id: Uuid,
   type: DeliveryEventType,
@@ -45,7 +45,7 @@ export const Envelope = z.strictObject({
 })
 export type Envelope = z.output<typeof Envelope>
 
-/** One request to an endpoint and its response. */
+/** An attempt of a delivery: a request to the endpoint, and its response. */
 export const Attempt = z.strictObject({
   at: UtcTimestamp,
   durationMs: Count,
@@ -57,7 +57,7 @@ export type Attempt = z.output<typeof Attempt>
 /** A delivery with its attempts and its body. */
 export const DeliveryDetail = z.strictObject({
   ...Delivery.shape,
-  /** The attempts, oldest first. */
+  /** The attempts of the delivery, oldest first. */
   attempts: z.array(Attempt),
   payload: Envelope,
 })
@@ -107,7 +107,7 @@ export const deliveries = {
   }),
 }
 
-/** An event in the event stream. Its `id` is the ID of the event instead of a delivery. */
+/** An event in the event stream. Its `id` is the ID of the event, not of a delivery. */
 export const FollowedEvent = z.strictObject({ ...Envelope.shape, type: SubscribableEvent })
 export type FollowedEvent = z.output<typeof FollowedEvent>
 

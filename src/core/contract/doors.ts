@@ -7,7 +7,7 @@ import { Direction } from './schemas/scan-shapes.ts'
 /** The maximum lifetime of an invitation, and the lifetime of a door's token, in days. */
 export const MAX_DOOR_DAYS = 30
 
-/** The headers that a door sends with each request. Invalid values are ignored, so that they never stop a door. */
+/** The headers that a door sends with each request. The server ignores invalid values, so that a door keeps working. */
 export const doorHeaders = {
   /** The version of the door page: 1 to 64 letters, digits, dots, plus, minus, or underscores. */
   version: 'x-door-version',
@@ -18,7 +18,7 @@ export const doorHeaders = {
 const Gate = text(1, 100)
 const DoorName = text(1, 100)
 
-/** A phone or another browser that scans at a gate with a separate token. */
+/** A door: a browser, such as on a phone, that scans at a gate with its own token. */
 export const Door = z.strictObject({
   id: Uuid.describe('The ID of the door, which is the deviceId of its scans.'),
   name: z.string(),
@@ -54,7 +54,7 @@ export const DoorInvitation = z.strictObject({
 })
 export type DoorInvitation = z.output<typeof DoorInvitation>
 
-/** The response to a claim. */
+/** The response when a phone claims an invitation. */
 export const DoorClaim = z.strictObject({
   door: Door,
   token: z

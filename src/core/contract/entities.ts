@@ -64,7 +64,7 @@ const modules: object[] = [
   zones,
 ]
 
-/** The names in /openapi.json that differ from the names of the exports. */
+/** The names in /openapi.json of the schemas whose exports have another name. */
 const renamed: Record<string, string> = {
   Attempt: 'DeliveryAttempt',
   CurrentToken: 'Token',
@@ -75,11 +75,11 @@ const renamed: Record<string, string> = {
   ScanRecord: 'Scan',
 }
 
-/** Matches the exported schemas without a name in /openapi.json: simple values, and some parts of a definition. */
+/** Matches the schemas that have no name in /openapi.json: simple values, and some parts of a definition. */
 const UNNAMED =
   /^(?:Balance(?:Delta|Name|Rules|s)|CalendarDate|Count|ExternalPassId|PositiveInt|PreviewLanguage|TemplateKey|Timezone|(?:Utc)?Timestamp)$/
 
-/** Matches the names of request bodies and their parts. */
+/** Matches the names of the schemas of request bodies and their parts. */
 const REQUEST = /(?:Create|Update|Write|Import|Transfer|Reversal)$|^OfflineScan$|^PolicyReplay$/
 
 const exported: [string, z.ZodType][] = modules
@@ -89,7 +89,7 @@ const exported: [string, z.ZodType][] = modules
 
 const nameOf = new Map(exported.map(([name, schema]) => [schema, name]))
 
-/** The schemas of list pages by their name, such as PassPage. */
+/** The schemas of list pages, each with a name such as PassPage. */
 const pages = Object.values(contract)
   .flatMap((routes): Route[] => Object.values(routes))
   .flatMap(({ responses: { 200: page } }): [string, z.ZodType][] => {
@@ -98,7 +98,7 @@ const pages = Object.values(contract)
     return item ? [[`${item}Page`, page!]] : []
   })
 
-/** The body of each event by its type: the envelope with its data. */
+/** The schema of each event by its type: the envelope with the data of the event. */
 export const eventBodies = new Map<EventType, z.ZodType>(
   Object.entries(eventData).map(([type, data]) => [
     type as EventType,
@@ -106,7 +106,7 @@ export const eventBodies = new Map<EventType, z.ZodType>(
   ]),
 )
 
-/** The event bodies by their name, such as PassIssuedEvent for pass.issued. */
+/** The schemas of events by their name, such as PassIssuedEvent for pass.issued. */
 const events = Object.fromEntries([...eventBodies].map(([type, body]) => [`${toPascalCase(type)}Event`, body]))
 
 function toPascalCase(type: string): string {
@@ -119,8 +119,8 @@ export const requestEntities: Record<string, z.ZodType> = Object.fromEntries(
 )
 
 /**
- * The schemas of responses, by their name in /openapi.json. In a request, an object has the name with the suffix
- * `Input`, because a request forbids unknown properties, and a response does not.
+ * The schemas of responses, by their name in /openapi.json. If a request contains such an object, its name has the
+ * suffix `Input`: only the schema for requests forbids unknown properties.
  */
 export const entities: Record<string, z.ZodType> = {
   ...Object.fromEntries(exported.filter(([name]) => !REQUEST.test(name))),

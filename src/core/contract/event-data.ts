@@ -18,9 +18,9 @@ const changedFields = [
   'manual_requeue',
 ] as const
 
-/** A top-level field that an update changed. Receivers ignore unknown entries, so /openapi.json allows any text. */
+/** The name of a field that an update changed. /openapi.json allows any text, so that later versions can add names. */
 const ChangedField = z.enum(changedFields).meta({ describedAs: { type: 'string', examples: changedFields } })
-/** The name of a changed field. */
+/** The name of a top-level field of a pass that an update changed. */
 export type ChangedField = z.output<typeof ChangedField>
 
 const Identifiers = Pass.pick({
@@ -32,8 +32,8 @@ const Identifiers = Pass.pick({
 })
 
 /**
- * The data of `pass.installed` and `pass.removed`: the first wallet of a platform added the pass, or the last one
- * removed it.
+ * The data of `pass.installed` (the first wallet of a platform added the pass) and `pass.removed` (the last wallet
+ * removed it).
  */
 const Holding = Pass.pick({ id: true, externalPassId: true, projectId: true }).extend({
   platform: Platform,

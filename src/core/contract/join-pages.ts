@@ -3,22 +3,16 @@ import { Uuid } from '../ids.ts'
 import { Count, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
 import { translatable } from './schemas/language-tags.ts'
 
-/**
- * The last part of the address of a join page. It is unique on the server, because the address does not contain the
- * workspace.
- */
+/** The last part of the address of a join page. It must be unique on the server: the address has no workspace. */
 const JoinSlug = z
   .string()
   .regex(/^[a-z0-9-]{3,64}$/, 'Must be 3 to 64 lowercase letters, digits, or hyphens, such as coffee-card')
   .describe('The last part of the address of the page. Unique on the server.')
 
-/**
- * The maximum length of the source of a visit, in UTF-16 code units. The name of a source's visit counter contains the
- * source, and has its own limit in UTF-8 bytes.
- */
+/** The maximum length of the source of a visit, in UTF-16 code units. */
 export const MAX_SOURCE = 64
 
-/** A field of the form, which sets a variable of the pass. */
+/** A field of the form on a join page. Its value becomes a variable of the pass. */
 export const JoinField = z.strictObject({
   variable: z
     .string()
@@ -33,7 +27,7 @@ export const JoinField = z.strictObject({
 })
 export type JoinField = z.output<typeof JoinField>
 
-/** The consent that visitors give. A pass stores the version of the text to which its visitor consented. */
+/** The consent that visitors must give. Their passes store the version of the consent text. */
 export const JoinConsent = z.strictObject({
   text: translatable(text(1, 5000)).describe('The text next to the checkbox.'),
   version: text(1, 64).describe('The version of the text. If a visitor ticks the box, the pass stores this version.'),
@@ -68,9 +62,7 @@ const settings = {
   source: z.boolean().describe('Whether passes store the source of the visit, which is ?source= in the address.'),
 }
 
-/**
- * The request body that creates or replaces a join page. Texts can be translated to the languages of the definition.
- */
+/** The request body that creates or replaces a join page. Its texts can be in all languages of the definition. */
 export const JoinPageWrite = z.strictObject({
   ...settings,
   intro: settings.intro.default(''),

@@ -5,18 +5,18 @@ import { translatable } from './schemas/language-tags.ts'
 import { pageQuery } from './schemas/list-parameters.ts'
 import { byPlatform, Platform } from './schemas/platform.ts'
 
-/** The delivery state of one platform. SKIPPED if the platform was not targeted, or if no wallet on it has the pass. */
+/** The state of a notification on a platform. SKIPPED if the platform is no target, or has no wallet with the pass. */
 export const DeliveryState = z.enum(['PENDING', 'SENT', 'FAILED', 'SKIPPED'])
 export type DeliveryState = z.output<typeof DeliveryState>
 
 /**
- * A notification is SCHEDULED before sendAt, and PENDING during delivery. After that, it is PARTIAL if one platform
- * accepted it and another failed, and SKIPPED if the pass was in no wallet of a targeted platform.
+ * The status of a notification: SCHEDULED before sendAt, PENDING during the delivery, and then the result. PARTIAL: one
+ * platform accepted the notification, and another failed. SKIPPED: no target platform had a wallet with the pass.
  */
 export const NotificationStatus = z.enum(['SCHEDULED', 'PENDING', 'SENT', 'PARTIAL', 'FAILED', 'SKIPPED'])
 export type NotificationStatus = z.output<typeof NotificationStatus>
 
-/** Options for a single platform. */
+/** Options of a notification for a single platform. */
 export const MessageOptions = z.strictObject({
   google: z
     .strictObject({

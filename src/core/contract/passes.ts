@@ -32,14 +32,14 @@ const PassPreviewQuery = z
     }
   })
 
-/** The content for each platform. `null` for a platform that is not configured or not requested. */
+/** The content of a pass for each platform, or `null` if the platform is not configured or not requested. */
 export const PassPreview = z.strictObject({
   apple: z.looseObject({}).nullable(),
   google: z.strictObject({ class: z.looseObject({}), object: z.looseObject({}) }).nullable(),
 })
 export type PassPreview = z.output<typeof PassPreview>
 
-/** A JSON object, kept as received. Not a record of zod, which would drop a key named __proto__. */
+/** A JSON object of any content. A record of zod would drop a key named __proto__. */
 const Variables = z
   .custom<Record<string, unknown>>(
     (value) => value !== null && typeof value === 'object' && !Array.isArray(value),
@@ -49,7 +49,7 @@ const Variables = z
 
 const HostedLink = z.url().nullable()
 
-/** The visit to a join page during which a visitor created the pass. */
+/** The visit to a join page that created the pass. */
 export const PassJoin = z.strictObject({
   slug: z.string().describe('The slug of the page when it created the pass.'),
   source: z.string().nullable().describe('The source of the visit, which is ?source= in the address of the page.'),
@@ -110,17 +110,17 @@ export const PassCreate = z.strictObject({
 })
 export type PassCreate = z.output<typeof PassCreate>
 
-/** Each item of a batch is parsed separately as a PassCreate, so that an invalid item does not affect the others. */
+/** An item of a batch, parsed separately as a PassCreate. Otherwise, an invalid item would fail the whole batch. */
 const BatchItem = z.unknown().meta({ itemSchema: 'PassCreate' }) as z.ZodType<unknown, z.input<typeof PassCreate>>
 
-/** A pass that another provider issued. It has no templateId, because the request names one template for all passes. */
+/** A pass from another provider. It has no templateId: the request has one template for all its passes. */
 export const PassImport = PassCreate.omit({ templateId: true }).extend(importedFields).superRefine(checkImport)
 export type PassImport = z.output<typeof PassImport>
 
-/** An item of a batch import. */
+/** An item of a batch import, which is parsed separately as a PassImport. */
 const ImportItem = z.unknown().meta({ itemSchema: 'PassImport' }) as z.ZodType<unknown, z.input<typeof PassImport>>
 
-/** One result of a batch. */
+/** The result for one item of a batch. */
 export const BatchResult = z.strictObject({
   externalPassId: z.string(),
   success: z.boolean(),

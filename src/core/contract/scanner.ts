@@ -11,7 +11,7 @@ import { Zone } from './zones.ts'
 
 const Digest = z.string().describe('SHA-256 of an identifier, in hex.')
 
-/** A pass as a device needs it to scan offline. */
+/** A pass in a snapshot, with the properties that a device needs to scan it offline. */
 export const SnapshotItem = z.strictObject({
   passId: Uuid,
   externalPassId: z.string(),
@@ -74,7 +74,7 @@ export const SnapshotItem = z.strictObject({
 })
 export type SnapshotItem = z.output<typeof SnapshotItem>
 
-/** A page of the snapshot: the passes that a device stores to scan offline, or with `since`, only the changed ones. */
+/** A page of a snapshot: the passes that a device stores to scan offline. With `since`, only the changed passes. */
 export const Snapshot = z.strictObject({
   id: Uuid,
   projectId: Uuid.nullable(),
@@ -99,7 +99,7 @@ export const Snapshot = z.strictObject({
 })
 export type Snapshot = z.output<typeof Snapshot>
 
-/** The decision of a device about one scan. */
+/** A decision that a device made offline about one scan. */
 export const OfflineScan = z
   .strictObject({
     externalRef: text(1, 255),
@@ -135,7 +135,7 @@ export const OfflineScan = z
   })
 export type OfflineScan = z.output<typeof OfflineScan>
 
-/** The stored scans of an upload, in the order of the request. */
+/** The response to an upload of offline decisions: the stored scans, in the order of the request. */
 export const OfflineResults = z.strictObject({
   results: z.array(
     z.strictObject({

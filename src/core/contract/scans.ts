@@ -35,10 +35,10 @@ export const ScanStatsByProject = z.strictObject({
 })
 export type ScanStatsByProject = z.output<typeof ScanStatsByProject>
 
-/** The maximum number of gates in the figures. */
+/** The maximum number of gates in a response with figures per gate. */
 export const MAX_GATES = 1_000
 
-/** Figures of each gate, by the `context.gate` of the scans. */
+/** Figures of each gate. The gate of a scan is its `context.gate`. */
 export const ScanStatsByGate = z.strictObject({
   items: z
     .array(
@@ -63,7 +63,7 @@ export const ScanStatsByGate = z.strictObject({
     .describe('Gates with the most scans first.'),
 })
 export type ScanStatsByGate = z.output<typeof ScanStatsByGate>
-/** The numbers of scan attempts over time. The parameter `by` sets the length of a bucket. */
+/** The numbers of scan attempts per bucket. The parameter `by` sets the length of the buckets. */
 export const ScanStatsByTime = z.strictObject({
   items: z
     .array(
@@ -111,7 +111,7 @@ export const ScanReversal = z.strictObject({
 })
 export type ScanReversal = z.output<typeof ScanReversal>
 
-/** One check of a redemption policy. Checks run in order, and the first failed check decides. */
+/** The result of one check of a redemption policy. Checks run in order, and the first failed check decides. */
 export const RedemptionCheck = z.strictObject({
   check: z.enum(redemptionChecks),
   outcome: z.enum(['passed', 'failed', 'not_applicable']),
@@ -149,7 +149,7 @@ const ReasonChanges = z
   .array(z.strictObject({ from: LedgerReason, to: LedgerReason, count: Count }))
   .describe('Changed results by recorded reason (from) and new reason (to), most frequent first.')
 
-/** The result of a replay under another policy. */
+/** The result of a replay: how the decisions on recorded scans change under another policy. */
 export const PolicyReplayResult = z.strictObject({
   scans: Count.describe('Attempts between from and to, without reversals.'),
   changed: Count,

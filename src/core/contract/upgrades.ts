@@ -4,11 +4,11 @@ import { Count, ErrorCode, PositiveInt, pageOf, route, UtcTimestamp } from './sc
 import { pageQuery } from './schemas/list-parameters.ts'
 import { PassFilter } from './schemas/pass-filter.ts'
 
-/** The status of an upgrade: PENDING until every pass is processed, then DONE; CANCELLED if it was stopped before. */
+/** The status of an upgrade: PENDING until every pass is processed, then DONE. CANCELLED if it was stopped earlier. */
 export const UpgradeStatus = z.enum(['PENDING', 'DONE', 'CANCELLED'])
 export type UpgradeStatus = z.output<typeof UpgradeStatus>
 
-/** The maximum number of failures that an upgrade lists. Further failures are only counted. */
+/** The maximum number of failed passes that an upgrade lists. Further failures are only counted. */
 export const MAX_FAILURES = 100
 
 /** The request body that creates an upgrade. */

@@ -9,7 +9,7 @@ import { Platform } from './schemas/platform.ts'
 export const PlatformRejection = z.strictObject({
   platform: Platform,
   code: ErrorCode,
-  /** The message of the platform. */
+  /** The error message of the platform. */
   message: z.string(),
   at: UtcTimestamp,
 })
@@ -17,7 +17,7 @@ export type PlatformRejection = z.output<typeof PlatformRejection>
 
 const State = z.enum(['current', 'stale'])
 
-/** The wallet version of a pass, which increases with each visible change, and the version in each wallet. */
+/** The wallets with a pass. `walletVersion` increases with each visible change, and each wallet has one version. */
 export const PassWallets = z.strictObject({
   passId: Uuid,
   walletVersion: PositiveInt,
@@ -38,7 +38,7 @@ export const PassWallets = z.strictObject({
       sentAt: UtcTimestamp,
       sentVersion: Count,
       installedAt: UtcTimestamp.nullable(),
-      /** The time of the first activation by the holder, for example of a transit ticket. */
+      /** The time when the holder activated the pass, such as a transit ticket, for the first time. */
       activatedAt: UtcTimestamp.nullable(),
       state: State,
       lastError: z.string().nullable(),
@@ -49,11 +49,11 @@ export const PassWallets = z.strictObject({
 })
 export type PassWallets = z.output<typeof PassWallets>
 
-/** The reason that a wallet is assumed to hold an outdated version. */
+/** The reason why a wallet probably has an outdated version of a pass. */
 export const StaleReason = z.enum(['not_pushed', 'refused', 'silent', 'behind'])
 export type StaleReason = z.output<typeof StaleReason>
 
-/** A wallet that holds a pass, with the version in the wallet and the current version. */
+/** A wallet with a pass: the version of the pass in the wallet, and the current version. */
 export const WalletItem = z.strictObject({
   passId: Uuid,
   externalPassId: z.string(),
@@ -80,7 +80,7 @@ export const WalletItem = z.strictObject({
 })
 export type WalletItem = z.output<typeof WalletItem>
 
-/** A message from a device about a pass. It is not authenticated. */
+/** An error message from a device about a pass. The sender is not authenticated. */
 export const DeviceLog = z.strictObject({
   id: Uuid,
   passId: Uuid,
@@ -99,10 +99,10 @@ export type DeviceLog = z.output<typeof DeviceLog>
 /** The freshness objective: the share of reachable phones that must have the latest version within a time. */
 export const FRESHNESS = { objective: 0.999, withinSeconds: 300 }
 
-/** The maximum number of devices per nudge. One transaction writes all of them, and other writers wait for it. */
+/** The maximum number of devices per nudge. One transaction updates all of them, and blocks other writers. */
 const MAX_NUDGED = 1000
 
-/** The reachable and outdated phones of a workspace or project, compared with the objective. */
+/** The freshness of a workspace or project: how many phones are up to date, compared with the objective. */
 export const Freshness = z.strictObject({
   objective: z.number(),
   withinSeconds: PositiveInt,

@@ -9,7 +9,7 @@ import { listQuery } from './schemas/list-parameters.ts'
 export const WebhookStatus = z.enum(['ENABLED', 'DISABLED'])
 export type WebhookStatus = z.output<typeof WebhookStatus>
 
-/** A customer's endpoint. */
+/** A webhook: an endpoint that receives events. */
 export const Webhook = z.strictObject({
   id: Uuid,
   url: z.string(),
@@ -27,7 +27,7 @@ export type Webhook = z.output<typeof Webhook>
 export const WebhookWithSecret = z.strictObject({ ...Webhook.shape, secret: z.string() })
 export type WebhookWithSecret = z.output<typeof WebhookWithSecret>
 
-/** The syntax of a webhook URL. Before each request, the server checks whether the address is allowed. */
+/** A webhook URL. Only its syntax is checked here: the server checks the address before each request. */
 const url = text(1, 2048)
   .regex(/^https?:\/\/[^\s#]+$/, {
     error: 'Must be an absolute https address without a fragment',

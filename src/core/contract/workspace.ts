@@ -4,7 +4,7 @@ import { roles, scopes } from '../route.ts'
 import type { LimitName } from '../rules/pass/workspace-limits.ts'
 import { Count, route, UtcTimestamp } from './schemas/common.ts'
 
-/** The limits, or the usage, of a workspace. */
+/** The properties of both the limits and the usage of a workspace. */
 const limited = {
   webhooks: Count,
   passes: Count.describe('Passes of every status. Passes are never deleted.'),

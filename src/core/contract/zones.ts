@@ -39,7 +39,7 @@ export type Zone = z.output<typeof Zone>
 
 /** The possible bucket lengths of `ZoneOccupancy`. */
 export const occupancyUnits = ['minute', 'hour'] as const
-/** A bucket length of an occupancy. */
+/** A bucket length of `ZoneOccupancy`. */
 export type OccupancyUnit = (typeof occupancyUnits)[number]
 
 /** The occupancy of a zone over time. */

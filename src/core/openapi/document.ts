@@ -15,7 +15,7 @@ import { describeWebhooks } from './webhooks.ts'
 /** The cached descriptions of routes, because describing all routes takes half a second. */
 const described = new Map<Route, ReturnType<typeof describe>>()
 
-/** Describes one route per step, so that a server can do other work in between. */
+/** Describes all routes, one per step. Between the steps, a server can do other work. */
 export function* describeRoutes(): Generator<void> {
   for (const [resource, operations] of Object.entries(contract)) {
     for (const [operation, route] of Object.entries(operations) as [string, Route][]) {
@@ -39,7 +39,7 @@ export function openApiDocument() {
   return {
     openapi: '3.1.0',
     info,
-    // The URL is relative to this document, so that it is also correct behind a proxy with any path.
+    // The URL is relative to this document. An absolute path would be wrong behind a proxy that adds a path.
     servers: [{ url: '.', description: 'This server' }],
     tags: Object.values(tags),
     security: [{ bearer: [] }, { apiKey: [] }],
@@ -67,13 +67,13 @@ export function openApiDocument() {
   }
 }
 
-/** Call it after all routes are described, because the description of a route adds the schemas that it uses. */
+/** Returns all schemas. Call it after all routes are described, because each description adds schemas. */
 function schemas() {
   for (const schema of Object.values(requestEntities)) toSchema(schema, 'input')
   return Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** The codes that any endpoint can return. */
+/** The error codes that any endpoint can return. */
 const COMMON: ErrorCode[] = [
   'UNAUTHORIZED',
   'TOKEN_INVALID',
@@ -123,7 +123,7 @@ function describe(resource: keyof Contract, operation: string, route: Route) {
   }
 }
 
-/** Returns the required permissions in words, since not every viewer shows the scopes of a bearer token. */
+/** Returns the required permissions as a sentence. Not every API viewer shows the scopes of a bearer token. */
 function access({ scope, role, isPublic }: Route): string {
   if (isPublic) return 'Requires no token.'
   const needed = scope ? `Requires the scope \`${scope}\`` : 'Accepts any valid token'
@@ -154,7 +154,7 @@ function parameters(schema: z.ZodObject | undefined, where: 'path' | 'query' | '
   })
 }
 
-/** The schema of a file. */
+/** The schema of a response that is a file. */
 const FILE = { type: 'string', format: 'binary' }
 
 const KIB = 1024
@@ -180,7 +180,7 @@ function withExample(example: unknown) {
   return example === undefined ? {} : { example }
 }
 
-/** Returns the content type of a success. For a stream, the schema describes the data of each event. */
+/** Returns the content type of a success response. For an event stream, its schema describes the data of an event. */
 function contentTypeOf({ eventStream }: Route): string {
   return eventStream ? 'text/event-stream' : 'application/json'
 }
@@ -223,7 +223,7 @@ function failures(route: Route) {
     ...(route.params ? (['NOT_FOUND'] as const) : []),
   ])
   const byStatus = groupBy<ErrorCode, number>(codes, (code) => errorTable[code][0])
-  // Add the statuses of a body that is too large (413) or has an unsupported type (415).
+  // A body can be too large (413) or have an unsupported type (415).
   if (route.body || route.rawBody) for (const status of [413, 415]) byStatus.set(status, ['INVALID_INPUT'])
   const schema = toSchema(route.errorsWithoutCode ? ErrorBodyWithoutCode : ErrorBody, 'output')
   return Object.fromEntries(
@@ -238,7 +238,7 @@ function failures(route: Route) {
   )
 }
 
-/** Returns the specific codes of an endpoint, without the codes that any endpoint can return. */
+/** Returns the error codes of an endpoint, without the codes that any endpoint can return. */
 function ownErrors(route: Route): readonly ErrorCode[] {
   return route.errorsWithoutCode ? [] : (route.errors ?? [])
 }

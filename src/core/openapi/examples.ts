@@ -135,7 +135,7 @@ export const errorDetails: Partial<Record<ErrorCode, Record<string, unknown>>> =
   GOOGLE_API_FAILED: { permanent: true },
 }
 
-/** A recorded request of an endpoint, for its samples. */
+/** A recorded request to an endpoint, from which code samples are made. */
 export interface SampleRequest {
   params?: Record<string, string>
   query?: Record<string, unknown>
@@ -148,10 +148,10 @@ interface CodeSample {
   source: string
 }
 
-/** The ID in samples without a recorded ID. */
+/** The ID in a code sample if no ID was recorded. */
 export const SAMPLE_ID = '01985f0c-7a10-7000-8000-000000000001'
 
-/** Returns samples of a call: with curl, with this program, and with its JavaScript client. */
+/** Returns code samples of a call: with curl, with the CLI, and with the JavaScript client. */
 export function codeSamples(operationId: string, route: Route, request: SampleRequest, command: string): CodeSample[] {
   return [
     { lang: 'Shell', label: 'curl', source: curl(route, request) },

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { entities, requestEntities } from '../contract/entities.ts'
 
-/** Requests reject unknown properties and responses can get new ones, so an object has a schema for each direction. */
+/** The direction of a schema. Only requests reject unknown properties, so an object has one schema per direction. */
 type Direction = 'input' | 'output'
 
 type JsonSchema = Record<string, unknown>
@@ -21,7 +21,7 @@ function nameOf(schema: z.core.$ZodType, direction: Direction): string | undefin
   return direction === 'output' || schema instanceof z.ZodEnum ? name : `${name}Input`
 }
 
-/** Gives named schemas an `id`, so that zod refers to them instead of repeating them. */
+/** Gives each named schema an `id`. Without it, zod would repeat the schema instead of referring to it. */
 class NamedMetadata extends z.core.$ZodRegistry<z.core.GlobalMeta> {
   private readonly direction: Direction
 
@@ -39,10 +39,10 @@ class NamedMetadata extends z.core.$ZodRegistry<z.core.GlobalMeta> {
 
 const metadata = { input: new NamedMetadata('input'), output: new NamedMetadata('output') }
 
-/** The named schemas that the converted schemas refer to. */
+/** The named schemas to which the converted schemas refer. */
 export const components = new Map<string, JsonSchema>()
 
-/** Returns a schema as JSON Schema. Adds the named schemas in it to `components`, and refers to them. */
+/** Converts a schema to JSON Schema. Replaces the named schemas in it by references, and adds them to `components`. */
 export function toSchema(schema: z.ZodType, direction: Direction): JsonSchema {
   const name = nameOf(schema, direction)
   if (name !== undefined && components.has(name)) return { $ref: PREFIX + name }
@@ -64,14 +64,11 @@ function withComponents(json: object): JsonSchema {
   return JSON.parse(JSON.stringify(json).replaceAll('"#/$defs/', `"${PREFIX}`))
 }
 
-/**
- * Adapts the output of zod to tools that read OpenAPI. Applies the metadata that overrides the output, such as
- * `describedAs`, and then removes this metadata.
- */
+/** Adapts the output of zod to tools that read OpenAPI. Applies and removes our metadata, such as `describedAs`. */
 function adapt(schema: z.core.$ZodType, json: z.core.JSONSchema.BaseSchema, direction: Direction): void {
-  // A batch item is parsed separately, so refer to the schema of a single create.
+  // The schema of a batch item is `unknown`, because each item is parsed separately. Refer to the schema of an item.
   if (json.itemSchema) json.$ref = `${PREFIX}${json.itemSchema}`
-  // The schema accepts a parameter as text or as a value. Describe only the value.
+  // The schema of a parameter accepts text and a value. Describe only the value.
   if (json.describedAs) {
     delete json.anyOf
     delete json.enum
@@ -87,22 +84,19 @@ function adapt(schema: z.core.$ZodType, json: z.core.JSONSchema.BaseSchema, dire
   else if (schema instanceof z.ZodObject) requireWithoutDefault(schema, json)
 }
 
-/**
- * Removes the escapes of slashes, because some generators write a pattern between slashes and escape its slashes
- * themselves.
- */
+/** Removes the escapes of slashes. Otherwise, generators that write patterns as /…/ would escape slashes twice. */
 function withoutEscapedSlashes(pattern: string): string {
   return pattern.replaceAll(/\\(.)/g, (escaped, character) => (character === '/' ? '/' : escaped))
 }
 
-/** Removes bounds that a response of a later version could exceed, and patterns that the format already implies. */
+/** Removes bounds that responses of a later version could exceed, and patterns that the format already implies. */
 function relax(json: z.core.JSONSchema.BaseSchema): void {
   if (json.additionalProperties === false) delete json.additionalProperties
   if (json.format !== undefined) delete json.pattern
   if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum
 }
 
-/** Sets `required` and `default`, because zod describes a preprocessed property as optional and without a default. */
+/** Sets `required` and `default`. For a preprocessed property, zod itself would set neither of them. */
 function requireWithoutDefault(schema: z.ZodObject, json: z.core.JSONSchema.BaseSchema): void {
   const required = Object.entries(schema.shape).flatMap(([name, property]) => {
     const { success, data } = (property as z.ZodType).safeParse(undefined)

@@ -14,8 +14,7 @@ interface Parameter {
 const SHARED_BY = 3
 
 /**
- * Returns the description with one component for each error and parameter that several endpoints share. This makes the
- * description a quarter smaller.
+ * Moves the errors and parameters that several endpoints share to components. The document becomes a quarter smaller.
  */
 export function withSharedParts(document: ReturnType<typeof openApiDocument>) {
   const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods) as Operation[])
@@ -49,7 +48,7 @@ function namedError([status, response]: [string, object]): Named[] {
   return Number(status) < 400 ? [] : [[`Error${status}`, response]]
 }
 
-/** Returns, for each name, the most frequent of the parameters or responses with this name. */
+/** Returns the parts to share: for each name, the most frequent parameter or response with this name. */
 function findShared(parts: Named[]): Record<string, object> {
   const shared: Record<string, object> = {}
   for (const [name, named] of groupBy(parts, ([name]) => name)) {

@@ -23,7 +23,7 @@ const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
 const EXAMPLE_TIME = new Date('2027-05-20T07:30:00.000Z')
 
-/** Returns the `webhooks` of the API description: the request that an endpoint receives for each event. */
+/** Returns the section `webhooks` of the API description: the request to an endpoint for each event. */
 export function describeWebhooks() {
   return Object.fromEntries([...eventBodies].map(([type, body]) => [type, { post: describe(type, body) }]))
 }
@@ -56,7 +56,7 @@ function describe(type: EventType, body: z.ZodType) {
   }
 }
 
-/** Returns an example event, whose IDs are the same in each process. */
+/** Returns an example event. Its IDs are the same in each process, so that the document does not change. */
 function exampleOf(type: EventType): unknown {
   const data = type === 'webhook.test' ? { webhookId: newId(EXAMPLE_TIME) } : exampleData(type, EXAMPLE_TIME)
   const event = { id: newId(EXAMPLE_TIME), type, timestamp: EXAMPLE_TIME, correlationId: 'import-2027-05-20', data }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { text } from './common.ts'
 import { type InOneLanguage, translatable } from './language-tags.ts'
 
-/** The subject of a pass, the same for all platforms. Every text can contain placeholders. Empty texts are omitted. */
+/** The event or trip of a pass, the same for all platforms. Texts can contain placeholders. Empty texts are omitted. */
 
 const said = text(1, 1000).optional()
 const called = translatable(text(1, 1000)).optional()
@@ -10,10 +10,10 @@ const called = translatable(text(1, 1000)).optional()
 /** A time: ISO 8601 with Z or an offset, such as 2027-05-31T19:30:00+01:00. */
 const moment = text(1, 255).optional()
 
-/** The maximum distance of a coordinate from 0, in degrees. */
+/** The maximum absolute value of each coordinate, in degrees. */
 export const maxDegrees = { latitude: 90, longitude: 180 } as const
 
-/** Degrees: a number, or a text with a placeholder. */
+/** A coordinate in degrees: a number, or a text with a placeholder. */
 const degrees = (max: number) => z.union([z.number().min(-max).max(max), text(1, 255)]).optional()
 
 const position = { latitude: degrees(maxDegrees.latitude), longitude: degrees(maxDegrees.longitude) }
@@ -36,7 +36,7 @@ export const Stop = z.strictObject({
   name: called,
   city: called,
   terminal: said,
-  /** The IANA time zone of the place. Passes show the trip's times at this place in this zone. */
+  /** The IANA time zone of the stop. Passes show the departure or arrival here in this zone. */
   timeZone: said,
   ...position,
 })
@@ -56,7 +56,7 @@ export const TripFacts = z.strictObject({
   gate: said,
   platform: said,
   seat: said,
-  /** The boarding group. */
+  /** The boarding group of the passenger. */
   group: said,
   confirmation: said,
   passenger: z.union([text(1, 1000), z.strictObject({ given: said, family: said })]).optional(),

@@ -16,10 +16,10 @@ export const BalanceName = z
 
 const Amount = z.int().min(-MAX_AMOUNT).max(MAX_AMOUNT)
 
-/** The change of a balance. */
+/** The amount by which a balance changes, which is not 0. */
 export const BalanceDelta = Amount.refine((delta) => delta !== 0, 'Must not be 0')
 
-/** A number that each pass has. A balance in a currency counts minor units, such as cents. */
+/** A balance that each pass has. A balance in a currency counts minor units, such as cents. */
 export const BalanceDefinition = z.strictObject({
   label: translatable(text(1, 255)),
   kind: BalanceKind,
@@ -28,23 +28,23 @@ export const BalanceDefinition = z.strictObject({
     .string()
     .regex(/^[A-Z]{3}$/, 'Must be a currency of ISO 4217, such as EUR')
     .optional(),
-  /** The value for a pass without entries of this balance. */
+  /** The value of the balance before its first entry. */
   start: Amount.default(0),
   min: Amount.default(0),
   /** The maximum value; 1,000,000,000,000 if omitted. */
   max: Amount.optional(),
-  /** The amount that an offline door can debit from a pass, in total until the door uploads its scans. */
+  /** The total amount that an offline door can debit from a pass before the door uploads its scans. */
   offlineAllowance: z.int().min(0).max(MAX_AMOUNT).default(0),
 })
 export type BalanceDefinition = z.output<typeof BalanceDefinition>
 
-/** The balances of each pass, by name. */
+/** The balances that each pass has, by name. */
 export const Balances = withoutProto(z.record(BalanceName, BalanceDefinition)).refine(
   (balances) => Object.keys(balances).length <= MAX_BALANCES,
   `Must have at most ${MAX_BALANCES} balances`,
 )
 
-/** The change of a balance when a scan is accepted and debits a use. */
+/** A rule that changes a balance when an accepted scan debits a use. */
 export const BalanceRule = z.strictObject({
   balance: BalanceName,
   delta: BalanceDelta,
@@ -52,5 +52,5 @@ export const BalanceRule = z.strictObject({
 })
 export type BalanceRule = z.output<typeof BalanceRule>
 
-/** The changes of balances when a scan is accepted and debits a use. */
+/** The rules that change balances when an accepted scan debits a use. */
 export const BalanceRules = z.array(BalanceRule).max(MAX_BALANCES)

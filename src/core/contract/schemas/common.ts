@@ -8,14 +8,14 @@ import { passStatuses } from '../../rules/pass/pass-status.ts'
 
 type ParameterOf<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParameterOf<Rest> : never
 
-/** The schema of the parameters in a path, which are IDs and names. */
+/** The schema of the parameters of a path. Each parameter is an ID or a name. */
 type ParametersOf<Path> = [ParameterOf<Path>] extends [never]
   ? unknown
   : { params: z.ZodObject<Record<ParameterOf<Path>, typeof Uuid>, z.core.$strict> }
 
 /**
- * Declares an endpoint with its exact type, for handlers and the client. Parameters are in braces: /v1/passes/{id}.
- * @param names the schemas of the parameters that are names, not IDs
+ * Declares an endpoint, with an exact type for handlers and the client. Path parameters are in braces: /v1/passes/{id}.
+ * @param names the schemas of the path parameters that are not IDs
  */
 export function route<
   const M extends Method,
@@ -39,8 +39,8 @@ function singular(resources: string): string {
 }
 
 /**
- * Returns a schema for text whose length is limited in code points, as in JSON Schema (zod's `max` counts UTF-16
- * units). It rejects NUL and lone surrogates, which databases do not store faithfully.
+ * Returns the schema of a text. The bounds are in code points, as in JSON Schema (zod's `max` counts UTF-16 units). The
+ * schema rejects NUL and lone surrogates, because databases do not store them unchanged.
  */
 export function text(min: number, max: number) {
   return z
@@ -68,19 +68,17 @@ export function withoutProto<Schema extends z.ZodType>(schema: Schema) {
   }, schema)
 }
 
-/**
- * The patterns of a time and an offset, without anchors, so that a date-time can be composed from several variables.
- */
+/** The patterns of a time and an offset. They have no anchors, so that larger patterns can contain them. */
 const time = '(?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d+)?)?'
 const offset = '(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)'
 
-/** The patterns of the parts of a date-time. */
+/** The patterns of the parts of a date-time, without anchors. */
 export const dateTimeParts = { date: z.regexes.date.source.slice(1, -1), time, offset }
 
-/** An ISO 8601 date-time with Z or an offset. Seconds are optional (zod's own pattern requires them). */
+/** The pattern of an ISO 8601 date-time with Z or an offset. Seconds are optional (zod's pattern requires them). */
 export const timestampPattern = `${z.regexes.date.source.slice(0, -1)}T${time}${offset}$`
 
-/** A time in requests. The schema has no `format`, because the format `date-time` requires seconds. */
+/** A time in requests. The JSON Schema has no `format`, because the format `date-time` requires seconds. */
 export const Timestamp = z
   .string()
   .regex(
@@ -102,7 +100,7 @@ export const Count = z.int().min(0)
 /** An integer of at least 1. */
 export const PositiveInt = z.int().min(1)
 
-/** The page schema of each item schema. Cached, because /openapi.json names each schema once. */
+/** The page schema by item schema. Cached, so that /openapi.json has only one page schema of each item. */
 const pages = new WeakMap<z.ZodType, z.ZodType>()
 
 /** Returns the schema of a list page. */
@@ -150,7 +148,7 @@ export const ErrorBody = z.strictObject({
 })
 export type ErrorBody = z.output<typeof ErrorBody>
 
-/** The error body without a code, as the endpoint that records scans returns it. */
+/** The error body of the endpoint that records scans, which has no code. */
 export const ErrorBodyWithoutCode = ErrorBody.omit({ errorCode: true })
 export type ErrorBodyWithoutCode = z.output<typeof ErrorBodyWithoutCode>
 

@@ -45,13 +45,13 @@ export const FieldDefinition = z.strictObject({
   key: FieldKey,
   label: translatable(text(0, 255)).default(''),
   value: translatable(text(0, 10_000)),
-  /** The type of the value, by which wallets format the value. Default: text. 15 as percent is 15 %. */
+  /** The type of the value, which determines its format. Default: text. As percent, 15 means 15 %. */
   as: ValueKind.optional(),
-  /** The currency of an amount: an ISO 4217 code, or a variable's placeholder. */
+  /** The currency of an amount: an ISO 4217 code, or the placeholder of a variable. */
   currency: text(1, 255).optional(),
   /** The style of a date or time. Default: short. */
   style: z.enum(['short', 'medium', 'long']).optional(),
-  /** The alignment, relative to the direction of the language. Primary and back fields have none. */
+  /** The alignment relative to the direction of the language. Not for primary and back fields. */
   align: z.enum(['start', 'center', 'end']).optional(),
   changeMessage: translatable(
     text(1, 255).refine((message) => message.includes('%@'), 'Must contain %@, which the new value replaces'),
@@ -74,11 +74,11 @@ const ImageSource = z.union([Uuid, z.string().regex(/^\{\{[^{}]{1,128}\}\}$/)], 
 
 const MAX_STATES = 100
 
-/** Returns the schema of a value that depends on the state of a pass. The state is the filled text of `by`. */
+/** Returns the schema of a choice: a value per state of a pass. The state is the filled text of `by`. */
 const choiceOf = <Value extends z.ZodType>(value: Value) =>
   z.strictObject({
     by: text(1, 255),
-    /** The values by state. A state can be the empty text. */
+    /** The value for each state. The empty text can be a state. */
     map: withoutProto(z.record(text(0, 255), value)).refine(
       (map) => Object.keys(map).length <= MAX_STATES,
       `Must have at most ${MAX_STATES} states`,
@@ -87,13 +87,13 @@ const choiceOf = <Value extends z.ZodType>(value: Value) =>
     else: value.optional(),
   })
 
-/** An image: the same for all passes, from a variable of the pass, or selected by its state. */
+/** An image: the same for all passes, from a variable of the pass, or selected by the state of the pass. */
 export const ImageChoice = z.union([ImageSource, choiceOf(ImageSource)], {
   error: 'Must be the ID of an uploaded image, {{variable}}, or { by, map, else } with such images',
 })
 export type ImageChoice = z.output<typeof ImageChoice>
 
-/** The property names of a choice. A record of languages cannot have these names. */
+/** The property names of a choice. They distinguish a choice from a record by language. */
 const keysOfChoice = choiceOf(ImageSource).keyof().options as readonly string[]
 
 /** An image: the same in each language, or one per language. */
@@ -189,7 +189,7 @@ export const Design = z.strictObject({
 })
 export type Design = z.output<typeof Design>
 
-/** The keys of pass.json that only the service sets. Overriding one is rejected, because it would break the pass. */
+/** The keys of pass.json that only the service sets. An override would break the pass, so it is rejected. */
 const appleReserved = [
   'formatVersion',
   'passTypeIdentifier',
@@ -201,15 +201,15 @@ const appleReserved = [
   'expirationDate',
 ] as const
 
-/** Keys of pass.json that replace what the service writes. */
+/** Overrides for Apple Wallet: keys of pass.json whose values replace those of the service. */
 export const AppleOverrides = withoutProto(
   z.looseObject({
     transitType: z
       .enum(['PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeGeneric', 'PKTransitTypeTrain'])
       .optional(),
     /**
-     * Whether to use a poster. An event ticket has a poster since iOS 18. A generic pass, a store card, and a coupon
-     * have one since iOS 27. Older phones show the classic style.
+     * Whether phones show a poster: since iOS 18 for an event ticket, and since iOS 27 for a generic pass, a store
+     * card, or a coupon. Older phones show the classic style.
      */
     poster: z.boolean().optional(),
   }),
@@ -232,36 +232,36 @@ const platformKeys = withoutProto(z.record(z.string(), z.unknown())).superRefine
   }
 })
 
-/** Options of Google Wallet, and keys of the class and the object that replace what the service writes. */
+/** Options and overrides for Google Wallet. The values in `class` and `object` replace those of the service. */
 export const GoogleOverrides = z.strictObject({
   kind: GoogleKind.optional(),
-  /** Passes share a class if this text is the same after its placeholders are replaced. */
+  /** The key of the class, with placeholders. Passes whose filled key is the same share a class. */
   classKey: text(1, 1024).optional(),
-  /** The key of the field with the points of a loyalty card. */
+  /** The key of the field that shows the points of a loyalty card. */
   points: FieldKey.optional(),
   /** The keys of the fields in each row of the front. Default: the fields of the design in order, in rows of three. */
   rows: z.array(z.array(FieldKey).min(1).max(3)).min(1).max(3).optional(),
-  /** The externalPassIds of passes to which the pass is linked. They can contain placeholders. */
+  /** The externalPassIds of linked passes. They can contain placeholders. */
   linkedPasses: z.array(text(1, 255)).max(10).optional(),
   class: platformKeys.optional(),
   object: platformKeys.optional(),
 })
 export type GoogleOverrides = z.output<typeof GoogleOverrides>
 
-/** The details that the operator at the door sees. Wallets show none of them. */
+/** The details of a pass that the operator at the door sees. Wallets do not show them. */
 export const DoorInstructions = z.strictObject({
-  /** The names of variables to show with their labels. */
+  /** The names of the variables to show, with their labels, to the operator. */
   show: z.array(VariableName).max(10).default([]),
-  /** An instruction, such as an item to hand out. It can contain placeholders. */
+  /** An instruction for the operator, such as an item to hand out. It can contain placeholders. */
   notice: translatable(text(1, 500)).optional(),
 })
 export type DoorInstructions = z.output<typeof DoorInstructions>
 
 /** The content that a phone sends to NFC readers, over VAS or Smart Tap. */
 export const Nfc = z.strictObject({
-  /** The message: at most 64 bytes of ASCII. It can contain placeholders. */
+  /** The message to NFC readers: at most 64 bytes of ASCII. It can contain placeholders. */
   message: text(1, 255),
-  /** The public key of the readers, which iPhones require: P-256, as an X.509 SubjectPublicKeyInfo in base64. */
+  /** The public key of the NFC readers, required for iPhones: P-256, as an X.509 SubjectPublicKeyInfo in base64. */
   publicKey: text(1, 255),
   /** Whether an iPhone asks for Face ID or Touch ID before it sends the message. */
   requiresAuthentication: z.boolean().optional(),
@@ -274,7 +274,7 @@ export const Definition = z.strictObject({
   /** The languages of the texts. If omitted, texts are in one language, which counts as English. */
   languages: Languages.optional(),
   design: Design,
-  /** The zone of dates without a time: relevantDate means the start of the day, and expiresAt its end. Default: UTC. */
+  /** The zone for dates without a time. relevantDate is the start of the day, and expiresAt the end. Default: UTC. */
   timeZone: Timezone.optional(),
   nfc: Nfc.optional(),
   apple: AppleOverrides.optional(),
@@ -294,7 +294,7 @@ export const Definition = z.strictObject({
 })
 /** A definition as written and stored. Its texts can be in several languages. */
 export type WrittenDefinition = z.output<typeof Definition>
-/** A definition in one language (see core/rules/template/definition-languages.ts). */
+/** A definition with its texts in one language (see core/rules/template/definition-languages.ts). */
 export type Definition = InOneLanguage<WrittenDefinition>
 /** Returns the overrides for each platform. */
 export function overridesOf<T extends Overrides>({ apple, google }: T) {

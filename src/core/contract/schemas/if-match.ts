@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The revisions in If-Match: "7", 7, a list of them, or *. */
+/** The revisions in If-Match: "7" or 7, a list of such revisions, or *. */
 export const IfMatch = z
   .string()
   .regex(

@@ -10,7 +10,7 @@ const Language = z
     'Must be a language such as pt, pt-BR or zh-Hans',
   )
 
-/** The language of a preview, which must be a language of the definition. */
+/** The language of a preview. It must be a language of the definition. */
 export const PreviewLanguage = z.string().min(1).max(35).meta({
   description:
     'The language of the texts, which must be a language of the definition. Default: the default language of the definition.',
@@ -19,7 +19,7 @@ export const PreviewLanguage = z.string().min(1).max(35).meta({
 
 /** The languages of a definition. */
 export const Languages = z.strictObject({
-  /** The language whose texts are used if a translation is missing. */
+  /** The default language, whose texts are used if a translation is missing. */
   default: Language,
   others: z.array(Language).max(19).default([]),
 })
@@ -49,7 +49,7 @@ function isNoLanguage(key: string): boolean {
   return !Language.safeParse(key).success
 }
 
-/** A value of the definition with each text and image in one language. */
+/** A part of a definition, reduced to one language: each text and image has a single value. */
 export type InOneLanguage<T> =
   T extends z.$brand<'translations'>
     ? never

@@ -2,14 +2,11 @@ import { z } from 'zod'
 import { sortDirections } from '../../rules/lists/sorts.ts'
 import { Timestamp } from './common.ts'
 
-/**
- * The shared parameters of list endpoints. The value of a parameter is a text, or a list of texts if the parameter is
- * repeated.
- */
+/** The shared parameters of list endpoints. If a request repeats a parameter, the value is a list of texts. */
 
 const MAX_OFFSET = Number.MAX_SAFE_INTEGER
 
-/** The pattern of a number up to 9007199254740991. It accepts any 16 digits: a later check rejects larger numbers. */
+/** The pattern of a number with up to 16 digits. A later check rejects numbers above 9007199254740991. */
 const DIGITS = '\\d{1,16}'
 
 /** Returns the schema of an integer parameter. It accepts text from a query, and a number from the client library. */
@@ -28,7 +25,7 @@ export function integerParam(minimum: number, maximum: number) {
           error: 'Must be a whole number',
         },
       )
-      // Stop at an unsafe integer, which would otherwise be reported a second time as out of bounds.
+      // Abort at an unsafe integer. Otherwise, the same number would also be reported as out of bounds.
       .pipe(z.int({ abort: true }).min(minimum).max(maximum))
       .meta({ describedAs: { type: 'integer', minimum, maximum } })
   )
@@ -37,10 +34,10 @@ export function integerParam(minimum: number, maximum: number) {
 /** The maximum number of values of one parameter. The database checks each value for each row. */
 export const MAX_ALTERNATIVES = 20
 
-/** The maximum number of values of a substring filter. These filters cost more than others. */
+/** The maximum number of values of a substring filter, which costs more than other filters. */
 export const MAX_SUBSTRINGS = 5
 
-/** Returns the schema of a repeatable parameter. Its values are alternatives. */
+/** Returns the schema of a repeatable parameter. An item matches if it matches any of the values. */
 export function anyOf<T extends z.ZodType>(item: T, max = MAX_ALTERNATIVES) {
   return z
     .preprocess((value) => (value === undefined || Array.isArray(value) ? value : [value]), z.array(item).max(max))
@@ -49,7 +46,7 @@ export function anyOf<T extends z.ZodType>(item: T, max = MAX_ALTERNATIVES) {
     }) as z.ZodType<z.output<T>[], z.input<T> | z.input<T>[]>
 }
 
-/** The position of the next page. */
+/** The cursor of the requested page: the `nextCursor` of the previous page. */
 const Cursor = z
   .string()
   .min(1)
@@ -97,7 +94,7 @@ export const booleanParam = z
   })
   .meta({ describedAs: { type: 'boolean' } })
 
-/** Whether a request is a dry run, which returns the result but stores and sends nothing. */
+/** Whether a request is a dry run: it returns the result, but stores and sends nothing. */
 export const dryRunParam = booleanParam.default(false).meta({
   description: 'Whether to return the result without storing or sending anything.',
   example: true,
@@ -114,8 +111,8 @@ export const numericFilter = z
   .refine(({ value }) => Number.isSafeInteger(value), `Must be at most ${Number.MAX_SAFE_INTEGER}`)
 
 /**
- * Returns the parameters of a time window. Each bound has two names. Both bounds are inclusive.
- * @param items a phrase for the items and the time that the window applies to, such as "passes created"
+ * Returns the query parameters of a time window. Each bound has two names, and is inclusive.
+ * @param items a phrase for the matching items and their time, such as "passes created"
  */
 export function windowParams<const N extends WindowNames>(names: N, items: string) {
   const [from, to, since, until] = names
@@ -154,7 +151,7 @@ export function checkWindow(names: WindowNames, query: Record<string, unknown>, 
 }
 
 /**
- * Returns the query with the bounds of its window as one property, whichever names the query uses for the bounds. If a
+ * Replaces the bounds of a time window in a query, under either of their names, by one property with the window. If a
  * bound is repeated, the widest window applies.
  */
 export function foldWindow<Q extends object, const N extends WindowNames, const W extends string>(
@@ -169,7 +166,7 @@ export function foldWindow<Q extends object, const N extends WindowNames, const 
   } as unknown as Omit<Q, N[number]> & { [K in W]: Window }
 }
 
-/** The inclusive bounds of a window of time. */
+/** The inclusive bounds of a time window. An undefined bound is open. */
 export interface Window {
   from?: Date
   to?: Date
@@ -185,7 +182,7 @@ function windowOf([from, to, since, until]: WindowNames, query: Record<string, u
   return { ...(start && { from: start }), ...(end && { to: end }) }
 }
 
-/** Rejects a parameter that is only valid with another parameter, if the other parameter is missing. */
+/** Rejects the parameter `name` if the parameter `qualified`, which it requires, is missing. */
 export function checkQualifier(
   name: string,
   qualified: string,

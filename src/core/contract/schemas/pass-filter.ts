@@ -5,7 +5,7 @@ import { checkPassFilters, createdWindow, passFilters } from './pass-list-query.
 
 const Parsed = z.strictObject(passFilters).superRefine(checkPassFilters)
 
-/** Reject an empty list, because it could mean no pass or every pass. */
+/** The values of a filter. An empty list is rejected: it could mean either no pass or every pass. */
 const Values = z.union([z.string(), z.array(z.string()).min(1)], { error: 'Must be a string or a list of strings' })
 
 type Name = keyof typeof passFilters
@@ -15,8 +15,8 @@ const values = Object.fromEntries(
 )
 
 /**
- * The filter of passes in a request body. The keys are the filters of GET /v1/passes, without status, and the values
- * follow the same rules. A list matches passes with any of its values.
+ * A filter of passes in a request body. Its keys are the filters of GET /v1/passes, except status, and the values
+ * follow the same rules. A list of values matches passes with any of these values.
  */
 export const PassFilter = z
   .strictObject(values as Record<Name, z.ZodOptional<typeof Values>>)
@@ -25,13 +25,13 @@ export const PassFilter = z
     if ('value' in parsed) return
     for (const { path, message } of parsed.issues) {
       const [name, ...place] = path as [Name, ...(string | number)[]]
-      // For a single value, omit the index from the path, as GET /v1/passes does.
+      // A single value was parsed as a list. Omit its index from the path, because the request has no list.
       context.addIssue({ code: 'custom', path: [name, ...(Array.isArray(filter[name]) ? place : [])], message })
     }
   })
 export type PassFilter = z.output<typeof PassFilter>
 
-/** Parses a valid filter into query conditions. Requests and stored records contain the unparsed filter. */
+/** Parses a valid filter into query conditions. Database records store the filter unparsed, as requests contain it. */
 export function parsePassFilter(filter: PassFilter) {
   return foldWindow(Parsed.parse(filter), createdWindow, 'created')
 }

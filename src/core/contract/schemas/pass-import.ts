@@ -8,16 +8,16 @@ export const MAX_IMPORTED_DEVICES = 100
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to reject
 const WITHOUT_CONTROL_CHARACTERS = /^[^\x00-\x1f\x7f-\x9f]*$/
 
-/** A name without control characters, for use in URLs and files. */
+/** Returns the schema of a name. Control characters are rejected, because URLs and files contain the name. */
 const name = (max: number) => text(1, max).regex(WITHOUT_CONTROL_CHARACTERS, 'Must not contain control characters')
 
-/** A device as the PassKit web service identifies it. */
+/** A device of an imported pass, as the PassKit web service identifies it. */
 const ImportedDevice = z.strictObject({
   deviceLibraryIdentifier: name(255),
   pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/, 'Must be up to 200 digits and letters'),
 })
 
-/** The fields of an imported pass that a created pass does not have. */
+/** The fields that an imported pass has in addition to those of a created pass. */
 export const importedFields = {
   serialNumber: name(255).optional().describe('The serial number of the pass in Apple Wallet.'),
   passTypeIdentifier: text(1, 255)
@@ -47,7 +47,7 @@ export const importedFields = {
     .describe('The Apple devices that hold the pass.'),
 }
 
-/** Checks the fields of an import that depend on each other. */
+/** Checks the fields of an imported pass that depend on each other. */
 export function checkImport(
   pass: z.output<z.ZodObject<typeof importedFields>>,
   context: z.core.$RefinementCtx<unknown>,

@@ -15,26 +15,24 @@ import {
 } from './list-parameters.ts'
 import { Platform } from './platform.ts'
 
-/** The filters by creation time. Each bound has two names. */
+/** The names of the filters by creation time. Each bound has two names. */
 export const createdWindow = ['createdFrom', 'createdTo', 'createdSince', 'createdUntil'] as const
 
 const MAX_VARIABLE_FILTERS = 5
 
-/** `key:value`, split at the first colon. */
+/** A filter by a variable: `key:value`, split at the first colon. */
 const VariableFilter = z
   .string()
   .max(2048)
   .regex(/^[^:]+:/, 'Must be key:value')
   .transform((text) => ({ name: text.slice(0, text.indexOf(':')), value: text.slice(text.indexOf(':') + 1) }))
 
-/** The additional parts of a pass in responses. */
+/** The parameter for additional parts of passes in a response. */
 export const Include = anyOf(z.enum(['wallets']))
   .optional()
   .meta({ description: '`wallets` adds the response of GET /v1/passes/{id}/wallets to each pass.', example: 'wallets' })
 
-/**
- * The filters of GET /v1/passes, except the status. Other requests accept the same filters in a body: see PassFilter.
- */
+/** The filters of GET /v1/passes, except the status. Other requests accept them in the body (see PassFilter). */
 export const passFilters = {
   externalPassId: anyOf(text(1, 255))
     .optional()

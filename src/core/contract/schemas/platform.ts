@@ -8,15 +8,12 @@ export type Platform = z.output<typeof Platform>
 /** Every platform, in the order in which they are listed. */
 export const platforms = Platform.options
 
-/** Returns a value for each platform. */
+/** Returns a record with the result of `of` for each platform. */
 export function byPlatform<T>(of: (platform: Platform) => T): Record<Platform, T> {
   return Object.fromEntries(platforms.map((platform) => [platform, of(platform)])) as Record<Platform, T>
 }
 
-/**
- * A platform to which the server sends notifications as messages. For Apple Wallet, the text is a part of the updated
- * pass instead.
- */
+/** A platform to which the server sends notifications as messages. For Apple, the pass contains the text instead. */
 export type MessagedPlatform = Exclude<Platform, 'apple'>
 /** Every messaged platform. */
 export const messagedPlatforms = platforms.filter((platform) => platform !== 'apple')
@@ -24,30 +21,27 @@ export const messagedPlatforms = platforms.filter((platform) => platform !== 'ap
 /** The platform that shows at most 3 notifications of a pass in 24 hours. */
 export const CAPPED_PLATFORM = 'google' as const satisfies Platform
 
-/**
- * The maximum number of requests per second that each identity sends to a messaged platform. It is slightly below the
- * 20 that Google accepts.
- */
+/** The maximum number of requests per second from an identity to a messaged platform. (Google accepts 20.) */
 export const REQUESTS_PER_SECOND = 18
 
-/** Returns the seconds that one identity needs to send this number of requests if no other requests wait. */
+/** Returns the time, in seconds, that an identity needs for a number of requests if no other requests wait. */
 export function secondsAtPace(requests: number): number {
   return Math.ceil(requests / REQUESTS_PER_SECOND)
 }
 
-/** The kind of phone that has a wallet. */
+/** The kind of phone on which a wallet runs. */
 export type Phone = 'iphone' | 'android'
 
 /** The names of a platform, its kind of phone, and its error code for signing. */
 interface PlatformFacts {
   company: string
   wallet: string
-  /** The name of the wallet in the languages that translate it, by language tag. */
+  /** The translated name of the wallet by language tag. Other languages use `wallet`. */
   walletIn?: Record<string, string>
   phone: Phone
-  /** The name, in metrics and logs, of the service that the server calls. */
+  /** The name of the platform's service in metrics and logs. */
   provider: string
-  /** The error of a pass whose identity cannot sign. */
+  /** The code of the error if an identity cannot sign a pass. */
   signingError: ErrorCode
 }
 

@@ -8,7 +8,7 @@ export const Timezone = z.string().refine(isTimeZone, 'Must be an IANA timezone 
 
 const integer = (max: number) => z.int().min(1).max(max)
 
-/** The maximum values of the integers in a policy. The minimum is 1. */
+/** The maximum of each integer in a redemption policy. The minimum is 1. */
 export const policyBounds = {
   maxUses: 100_000,
   count: 100_000,
@@ -16,7 +16,7 @@ export const policyBounds = {
   validForHours: 87_840,
 } as const
 
-/** Returns the schema of a policy. The schemas of its values differ between a pass and a definition. */
+/** Returns the schema of a redemption policy. In a definition, its values can also be placeholders. */
 function policyOf<N extends z.ZodType, D extends z.ZodType, Z extends z.ZodType, B extends z.ZodType>(leaf: {
   integer: (max: number) => N
   dateTime: D
@@ -51,9 +51,7 @@ function policyOf<N extends z.ZodType, D extends z.ZodType, Z extends z.ZodType,
   })
 }
 
-/**
- * The redemption policy of a pass. Scans enforce the policy. A window without start or end has no bound on that side.
- */
+/** The redemption policy of a pass, which scans enforce. A window without a start or end is open on this side. */
 export const RedemptionPolicy = policyOf({
   integer,
   dateTime: Timestamp,
@@ -62,7 +60,7 @@ export const RedemptionPolicy = policyOf({
 })
 export type RedemptionPolicy = z.output<typeof RedemptionPolicy>
 
-/** A policy in a definition. Its strings can contain placeholders, and a lone placeholder can replace a number. */
+/** A redemption policy in a definition. Its strings can contain placeholders, and its numbers can be placeholders. */
 export const RedemptionTemplate = policyOf({
   integer: (max) =>
     z.union([integer(max), z.string().refine((value) => lonePlaceholder(value) !== undefined)], {

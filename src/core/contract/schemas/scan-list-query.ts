@@ -5,7 +5,7 @@ import { anyOf, checkQualifier, checkWindow, pageQuery, windowParams } from './l
 import { Timezone } from './redemption.ts'
 import { LedgerReason, ScanResult } from './scan-shapes.ts'
 
-/** The filters by the time of a scan. */
+/** The names of the filters by the time of a scan. Each bound has two names. */
 export const scannedWindow = ['from', 'to', 'scannedSince', 'scannedUntil'] as const
 
 const ContextKey = text(1, 128)
@@ -24,7 +24,7 @@ const filters = {
     .meta({ description: 'Matches scans with this scanContextKey.', example: '2027-05-20' }),
 }
 
-/** The filters of GET /v1/scans. `result=denied` matches every attempt that was not accepted, as in the ledger. */
+/** The filters of GET /v1/scans. As in the ledger, `result=denied` matches every attempt that was not accepted. */
 export const ScanListQuery = pageQuery({
   passId: anyOf(Uuid)
     .optional()
@@ -43,7 +43,7 @@ export const ScanListQuery = pageQuery({
   ...windowParams(scannedWindow, 'scans made'),
 }).superRefine((query, context) => checkWindow(scannedWindow, query, context))
 
-/** The filters of GET /v1/scans/stats. If a bound of the context keys is repeated, the widest range applies. */
+/** The filters of GET /v1/scans/stats. If scanContextFrom or scanContextUntil is repeated, the widest range applies. */
 export const ScanStatsQuery = z
   .strictObject({
     ...filters,

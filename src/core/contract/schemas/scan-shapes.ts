@@ -26,7 +26,7 @@ export const ScanReasonCode = z.enum([
 ])
 export type ScanReasonCode = z.output<typeof ScanReasonCode>
 
-/** The result in the ledger, where every attempt that was not accepted has the result `denied`. */
+/** The result in the ledger. Every attempt that was not accepted has the result `denied`. */
 export const LedgerResult = z.enum(['accepted', 'denied', 'reversal'])
 export type LedgerResult = z.output<typeof LedgerResult>
 
@@ -68,7 +68,7 @@ const movement = {
   direction: Direction.optional().describe('Set if the scan was a movement in a zone.'),
 }
 
-/** The context of a scan with the fields that the service adds. */
+/** The context of a scan, with the fields that the server adds. */
 export const ScanMetadata = ScanContext.extend({
   conflict: LedgerReason.optional().describe(
     'The reason that the server would have returned. Set on an offline scan if the server would have decided ' +
@@ -85,7 +85,7 @@ export const ScanMetadata = ScanContext.extend({
 })
 export type ScanMetadata = z.output<typeof ScanMetadata>
 
-/** An item of the ledger, with the same bytes in lists, in single reads, and in pass.scanned. */
+/** A scan in the ledger. Lists, single reads, and the event pass.scanned serialize a scan to the same bytes. */
 export const ScanItem = z.strictObject({
   id: Uuid,
   result: LedgerResult,
@@ -129,7 +129,7 @@ export const ScanRecord = z.strictObject({
 })
 export type ScanRecord = z.output<typeof ScanRecord>
 
-/** The door instructions of a pass: variables and a notice for door staff. */
+/** The door view of a pass: fields and a notice for door staff. */
 export const DoorView = z
   .strictObject({
     fields: z.array(z.strictObject({ label: z.string(), value: z.string() })).max(15),
@@ -145,7 +145,7 @@ export type DoorView = z.output<typeof DoorView>
 export const GroupPass = z.strictObject({ passId: Uuid, externalPassId: z.string(), label: z.string() })
 export type GroupPass = z.output<typeof GroupPass>
 
-/** The group of a pass, with the number of admitted passes. */
+/** The group of a scanned pass, with the number of admitted passes. */
 export const DoorGroup = z
   .strictObject({
     size: Count.describe('The number of passes in the group. A void pass counts only if it was admitted.'),
@@ -205,7 +205,7 @@ export const ScanZone = z.strictObject({
 })
 export type ScanZone = z.output<typeof ScanZone>
 
-/** A balance of the scanned pass. */
+/** A balance of a scanned pass. */
 export const ScanBalance = z.strictObject({
   name: z.string(),
   value: z.int().describe('The value at the time of the response.'),

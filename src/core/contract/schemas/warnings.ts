@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * Problems that wallets accept but holders notice, by a stable code. A definition can list the codes of the warnings
- * that it accepts.
+ * The warnings about a definition by their permanent code: problems that wallets accept, but holders notice. A
+ * definition can list the codes of accepted warnings.
  */
 export const warningTable = {
   'contrast-low': 'On an iPhone, the contrast of a text to its background is below 4.5, the minimum of WCAG.',

@@ -3,14 +3,14 @@ import type { BalanceDefinition } from '../../contract/schemas/balances.ts'
 import type { Definition } from '../../contract/schemas/definition.ts'
 import { currencyDigits } from '../../formats.ts'
 
-/** The sum and number of a balance's entries, and the time of the last entry in milliseconds since 1970. */
+/** The sum and number of the entries of a balance, and the time of the last entry in milliseconds since 1970. */
 export interface BalanceSum {
   sum: number
   count: number
   at: number
 }
 
-/** The sums of a pass by the name of the balance. A balance without entries is omitted. */
+/** The sums of the balances of a pass, by name. Omits balances without entries. */
 export type BalanceSums = Readonly<Record<string, BalanceSum>>
 
 /** The parts of a definition that determine the balances of its passes. */
@@ -18,7 +18,7 @@ export type WithBalances = Pick<Definition, 'balances' | 'balanceRules'>
 
 type Bounded = Pick<BalanceDefinition, 'min' | 'max'>
 
-/** Returns the value of a balance, which is always its start plus the sum of its entries. */
+/** Returns the value of a balance: its start plus the sum of its entries. */
 export function balanceValue(
   { start }: Pick<BalanceDefinition, 'start'>,
   name: string,
@@ -27,7 +27,7 @@ export function balanceValue(
   return start + sumOf(sums, name).sum
 }
 
-/** Returns the sum of a balance. Only own keys count, so that a name such as `constructor` finds no inherited value. */
+/** Returns the sum of a balance. Ignores inherited keys: otherwise, the name `constructor` would find a function. */
 export function sumOf(sums: BalanceSums | null, name: string): BalanceSum {
   return (sums && Object.hasOwn(sums, name) && sums[name]) || { sum: 0, count: 0, at: 0 }
 }
@@ -42,14 +42,14 @@ export function maxOf({ max = MAX_AMOUNT }: Bounded): number {
 }
 
 /**
- * Whether a change keeps the balance within its bounds. If the value is already outside, because a later version has
- * other bounds, a change toward the bounds is accepted.
+ * Whether a change keeps a balance within its bounds. If a later version has moved the bounds so that the value is
+ * already outside, a change toward the bounds counts as covered.
  */
 export function isCovered(balance: Bounded, value: number, delta: number): boolean {
   return delta === coveredPart(balance, value, delta)
 }
 
-/** Returns the largest part of a change that does not move the balance out of its bounds; 0 if no part is possible. */
+/** Returns the largest part of a change that keeps a balance within its bounds; 0 if no part is possible. */
 export function coveredPart(balance: Bounded, value: number, delta: number): number {
   return delta < 0
     ? Math.min(0, Math.max(delta, balance.min - value))
@@ -60,9 +60,9 @@ export function coveredPart(balance: Bounded, value: number, delta: number): num
 export interface RuledBalance {
   name: string
   value: number
-  /** The change; 0 if no rule changes the balance. A change that would exceed the maximum is reduced. */
+  /** The change by an accepted scan, limited by the bounds of the balance. 0 if no rule changes the balance. */
   delta: number
-  /** Whether the rule debits more than the balance covers. */
+  /** Whether the rule would debit more than the balance covers. */
   isUncovered: boolean
 }
 
@@ -79,27 +79,26 @@ export function applyRules(
   })
 }
 
-/** Returns the sums after a change. */
+/** Returns the sums of a pass after a change of one balance. */
 export function addToSums(sums: BalanceSums | null, name: string, delta: number, at: Date): BalanceSums {
   const { sum, count } = sumOf(sums, name)
   return { ...sums, [name]: { sum: sum + delta, count: count + 1, at: at.getTime() } }
 }
 
-/** The prefix of placeholders of balances. No variable can have a name with this prefix. */
+/** The prefix of placeholders that show a balance. The name of a variable cannot start with it. */
 const PREFIX = 'balance.'
 
 export function balancePlaceholder(name: string): string {
   return PREFIX + name
 }
 
-/** Returns the balance that a placeholder shows; undefined for other placeholders. */
+/** Returns the name of the balance that a placeholder shows, or `undefined` for other placeholders. */
 export function balanceNamed(placeholder: string): string | undefined {
   return placeholder.startsWith(PREFIX) ? placeholder.slice(PREFIX.length) : undefined
 }
 
 /**
- * Returns the values of the placeholders of balances. An amount of money is in the major unit of its currency, such as
- * 12.40.
+ * Returns the placeholders of balances with their values. Money is in the major unit of its currency, such as 12.40.
  */
 export function balanceTexts(
   { balances = {} }: Pick<Definition, 'balances'>,
@@ -118,5 +117,5 @@ export function balanceText({ currency }: { currency?: string | null | undefined
   return `${value < 0 ? '-' : ''}${units.slice(0, -digits)}.${units.slice(-digits)}`
 }
 
-/** The longest text of a balance, in bytes: a sign, 13 digits, and a decimal point. */
+/** The maximum length of the text of a balance, in bytes: a sign, 13 digits, and a decimal point. */
 export const LONGEST_BALANCE = 15

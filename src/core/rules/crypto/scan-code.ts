@@ -4,8 +4,8 @@ import { takeRandom } from '../../ids.ts'
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
 /**
- * Returns 128 random bits as 26 characters of base32 (RFC 4648, without padding). The first character holds only three
- * bits.
+ * Returns a scan code: 128 random bits as 26 characters of base32 (RFC 4648, without padding). The first character has
+ * only three of the bits.
  */
 export function newScanCode(): string {
   const [first, ...others] = takeRandom(26)

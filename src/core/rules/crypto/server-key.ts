@@ -2,8 +2,8 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { SetupError } from '../../errors.ts'
 
 /**
- * The server key is the single secret of an installation. Each purpose has a separate subkey, so that no subkey can be
- * used for another purpose.
+ * The server key is the single secret of an installation. Each purpose has a subkey, which is invalid for any other
+ * purpose.
  */
 
 const MIN_BYTES = 32
@@ -18,7 +18,7 @@ export class ServerKeyError extends SetupError {
 
 export interface ServerKeys {
   current: Buffer
-  /** The keys of earlier rotations. Secrets and links that they protect are still accepted. */
+  /** The server keys before earlier rotations. Secrets and links that were made with them are still valid. */
   previous: Buffer[]
 }
 
@@ -27,12 +27,12 @@ export type KeyPurpose = 'links' | 'cursors' | 'join-forms' | SecretPurpose | 'f
 
 export type SecretPurpose = 'webhook-secrets' | 'identities' | 'sign-ins'
 
-/** Returns a new key: 32 random bytes as base64url. */
+/** Returns a new server key: 32 random bytes as base64url. */
 export function newServerKey(): string {
   return randomBytes(MIN_BYTES).toString('base64url')
 }
 
-/** Reads a key of at least 32 bytes in hex, base64url, or base64. @throws ServerKeyError */
+/** Parses a server key of at least 32 bytes in hex, base64url, or base64. @throws ServerKeyError */
 export function parseServerKey(text: string): Buffer {
   const trimmed = text.trim()
   if (trimmed === '') throw new ServerKeyError(`The server key is empty. ${HOW_TO_MAKE_ONE}`)
@@ -48,7 +48,7 @@ export function parseServerKey(text: string): Buffer {
   return key
 }
 
-/** Returns the 32-byte subkey for one purpose. The same key and purpose always result in the same subkey. */
+/** Returns the 32-byte subkey of a server key for a purpose. The same key and purpose always give the same subkey. */
 export function deriveKey(serverKey: Uint8Array, purpose: KeyPurpose): Buffer {
   return Buffer.from(hkdfSync('sha256', serverKey, new Uint8Array(), `passes/${purpose}`, 32))
 }
@@ -58,18 +58,18 @@ export function fingerprint(serverKey: Uint8Array): string {
   return deriveKey(serverKey, 'fingerprint').toString('hex', 0, 8)
 }
 
-/** Secrets at rest: AES-256-GCM with a subkey of the server key, bound to their row. */
+/** Secrets are stored encrypted: AES-256-GCM with a subkey of the server key, bound to the ID of their row. */
 
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** A sealed secret that no server key opens: a key is missing, or the row was modified. */
+/** An encrypted secret that no known server key decrypts: a key is missing, or the row was modified. */
 export class SealError extends Error {
   override readonly name = 'SealError'
 }
 
-/** Returns `<fingerprint of the server key>:<nonce, tag, and ciphertext>`. */
+/** Encrypts the secret of a row. Returns `<fingerprint of the server key>:<nonce, tag, and ciphertext>`. */
 export function seal(
   secret: string,
   rowId: string,
@@ -83,7 +83,7 @@ export function seal(
   return `${fingerprint(serverKey)}:${Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url')}`
 }
 
-/** Opens the secret of a row with the key that sealed it. @throws SealError */
+/** Decrypts the secret of a row with the server key that encrypted it. @throws SealError */
 export function unseal(
   sealed: string,
   rowId: string,
@@ -113,7 +113,7 @@ export function isSealedUnder(sealed: string, serverKey: Uint8Array): boolean {
   return sealed.startsWith(`${fingerprint(serverKey)}:`)
 }
 
-/** Returns the result of `work`. If no key opens a secret that `work` needs, calls `onLost` and returns `undefined`. */
+/** Returns the result of `work`. If no key decrypts a secret in `work`, calls `onLost` and returns `undefined`. */
 export function unlessLost<T>(work: () => T, onLost: (error: SealError) => void): T | undefined {
   try {
     return work()

@@ -2,14 +2,14 @@ import { createHmac, type Hmac, type KeyObject, randomBytes, timingSafeEqual } f
 import { parseJson } from '../../json.ts'
 
 /**
- * The signature of webhook deliveries: `t=<unix seconds>,v1=<hex>`, where v1 is the HMAC-SHA256 of `<t>.<raw body>`,
- * keyed with the whole secret, including `whsec_`. During the rotation of a secret there is a v1 for each valid secret,
- * and a receiver accepts any of them.
+ * The signature of webhook deliveries: `t=<unix seconds>,v1=<hex>`. v1 is the HMAC-SHA256 of `<t>.<raw body>`, keyed
+ * with the whole secret, including `whsec_`. During the rotation of a secret, the signature has one v1 per valid
+ * secret. A receiver accepts the delivery if any v1 matches.
  */
 
 export const SIGNATURE_HEADER = 'X-Service-Signature'
 
-/** Returns a new secret with 256 random bits. */
+/** Returns a new signing secret with 256 random bits. */
 export function newSecret(): string {
   return `whsec_${randomBytes(32).toString('base64url')}`
 }
@@ -17,7 +17,7 @@ export function newSecret(): string {
 /** The default maximum difference between the signature's time and the receiver's clock, in seconds. */
 export const TOLERANCE_SECONDS = 300
 
-/** The reason that a signature is invalid, which helps to find the error in a receiver. */
+/** The reason why a signature is invalid. It helps developers to find the error in a receiver. */
 export type RejectionReason = 'malformed_header' | 'wrong_secret' | 'body_changed' | 'too_old' | 'too_new'
 
 export type SignatureCheck =
@@ -33,21 +33,21 @@ export interface VerifyOptions {
 type Rejection = Extract<SignatureCheck, { ok: false }>
 
 interface Signature {
-  /** The time as received, because exactly these characters were signed. */
+  /** The time as text. The signature covers exactly these characters. */
   t: string
   tags: Buffer[]
 }
 
 /**
  * Returns the signature header of a body.
- * @param secrets the valid secrets, newest first, at least one. For many bodies, `KeyObject`s are faster than texts.
+ * @param secrets the valid secrets, newest first, at least one; `KeyObject`s are faster than texts for many bodies
  */
 export function sign(rawBody: string | Uint8Array, secrets: readonly (string | KeyObject)[], at: Date): string {
   const t = String(unixSeconds(at))
   return [`t=${t}`, ...secrets.map((secret) => `v1=${hmacOf(t, rawBody, secret).digest('hex')}`)].join(',')
 }
 
-/** Checks the raw bytes of a delivery. The time is checked last, because an unsigned time proves nothing. */
+/** Checks the signature of a delivery, and then its time. The time proves nothing unless it is signed. */
 export function verify(
   rawBody: string | Uint8Array,
   header: string,
@@ -66,7 +66,7 @@ const MAX_HEADER_LENGTH = 2048
 const TIME = /^(0|[1-9]\d{0,11})$/
 const TAG = /^[0-9a-f]{64}$/i
 
-/** Parses the signature header. Ignores unknown elements, for compatibility with future versions. */
+/** Parses the signature header. Ignores unknown elements, so that future versions can add some. */
 function parseHeader(header: string): Signature | Rejection {
   if (header === '') return malformed('is missing')
   if (header.length > MAX_HEADER_LENGTH) return malformed('is too long')
@@ -87,7 +87,7 @@ function malformed(problem: string): Rejection {
   return { ok: false, reason: 'malformed_header', message: `The signature header ${problem}.`, hint }
 }
 
-/** Whether any v1 signs the body. Compares all of them, so that the run time does not show which one matches. */
+/** Whether any v1 signs the body. Compares every v1: otherwise, the run time would show which v1 matches. */
 function isSignedBy({ t, tags }: Signature, rawBody: string | Uint8Array, secret: string): boolean {
   const expected = hmacOf(t, rawBody, secret).digest()
   return tags.filter((tag) => timingSafeEqual(tag, expected)).length > 0
@@ -108,17 +108,17 @@ function outsideWindow(age: number, toleranceSeconds: number): Rejection {
   }
 }
 
-/** The maximum size of a body for which the cause of a mismatch is searched. The server never sends larger bodies. */
+/** The maximum size of a body whose mismatch is explained, in bytes. The server never sends larger bodies. */
 const MAX_EXPLAINED_BYTES = 256 * 1024
 
-/** Removes newlines at the end. A regular expression would take quadratic time for many newlines. */
+/** Removes the newlines at the end of a text. A regular expression would take quadratic time for many newlines. */
 function withoutNewlines(text: string): string {
   let end = text.length
   while (end > 0 && '\r\n'.includes(text[end - 1]!)) end -= 1
   return text.slice(0, end)
 }
 
-/** Common changes of a body before a receiver checks it, each with a function that undoes the change. */
+/** Common ways in which a body is changed before the check, each with a function that undoes the change. */
 const changes: readonly { what: string; undo: (body: Buffer) => string | Uint8Array | undefined }[] = [
   { what: 'a newline was added at its end', undo: (body) => withoutNewlines(body.toString()) },
   { what: 'a byte order mark was added at its start', undo: (body) => body.toString().replace(/^\uFEFF/, '') },
@@ -137,7 +137,7 @@ function explainMismatch(signature: Signature, body: Buffer, secret: string): Re
     const hint = 'The key is the whole secret, including whsec_, without anything around it.'
     return { ok: false, reason: 'wrong_secret', message: 'The secret is not written as it was issued.', hint }
   }
-  // Deliveries are compact JSON, so any other body was changed, even if the secret is also wrong.
+  // Deliveries are compact JSON. Any other body was changed, even if the secret is also wrong.
   if (isSmall && JSON.stringify(parseJson(body.toString())) !== body.toString()) {
     return bodyChanged('The body was changed after it was signed: it is not compact JSON.')
   }

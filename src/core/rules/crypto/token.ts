@@ -1,8 +1,8 @@
 import { hash, randomInt } from 'node:crypto'
 
 /**
- * Access tokens: `psk_`, 32 random base62 characters (190 bits), and 6 characters of checksum. The checksum allows
- * rejecting a mistyped or foreign token without a database read, and lets secret scanners recognize tokens.
+ * Access tokens: `psk_`, 32 random base62 characters (190 bits), and a checksum of 6 characters. With the checksum, the
+ * server rejects a mistyped token without a database read, and secret scanners recognize tokens.
  */
 
 const PREFIX = 'psk_'
@@ -16,12 +16,12 @@ export function newToken(): string {
   return `${PREFIX}${random}${checksum(PREFIX + random)}`
 }
 
-/** Whether the text has the form of a token. Such a token need not exist. */
+/** Whether a text has the form and checksum of a token. The token need not exist. */
 export function isWellFormedToken(text: string): boolean {
   return SHAPE.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
 }
 
-/** Returns the SHA-256 of a token in hex. A plain digest suffices, because a token is a random secret of 190 bits. */
+/** Returns the SHA-256 of a token in hex. A slow hash is unnecessary: 190 random bits cannot be guessed. */
 export function tokenDigest(token: string): string {
   return hash('sha256', token)
 }

@@ -25,11 +25,11 @@ export function aboutOf({ event, trip }: AboutContent, scope: Scope): About {
   }
 }
 
-/** The stop of each time of a trip. Passes show the time in the zone of this stop. */
+/** The stop to which each time of a trip belongs. Passes show the time in the zone of the stop. */
 const placeOfTime = { boardsAt: 'from', departsAt: 'from', arrivesAt: 'to' } as const
 const tripTimes = Object.keys(placeOfTime) as (keyof typeof placeOfTime)[]
 
-/** Converts each time to the zone of its stop, because some wallets show a time in the offset in which it is given. */
+/** Converts each time of a trip to the zone of its stop. Some wallets show a time with the offset that is written. */
 function withTimesAtPlaces(trip: NonNullable<About['trip']>): About['trip'] {
   const times = tripTimes.map((key) => {
     const [text, zone] = [trip[key], trip[placeOfTime[key]]?.timeZone]
@@ -51,7 +51,7 @@ export function zoneOfOffset(text: string): string | undefined {
   return sign && `UTC${sign}${Number(hours)}${minutes === '00' ? '' : `:${minutes}`}`
 }
 
-/** Returns an ISO 8601 date-time with the offset of the zone. */
+/** Converts an ISO 8601 date-time to a zone, with the offset of the zone. */
 export function inZone(text: string, zone: string): string {
   return DateTime.fromISO(text, { zone: oneSpelling(zone) }).toISO({ suppressMilliseconds: true }) ?? text
 }
@@ -66,19 +66,19 @@ function filled(key: string, value: unknown, scope: Scope): unknown {
   return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
 
-/** The facts of an event or a trip, with placeholders or filled. */
+/** The event or trip of a pass, before or after its placeholders are filled. */
 interface Facts {
   event?: EventFacts | About['event']
   trip?: TripFacts | About['trip']
 }
 
-/** Returns the keys of pass.json that Apple derives from the facts: semantic tags, and the transit type of a trip. */
+/** Returns the keys of pass.json for an event or a trip: semantic tags, and the transit type of a trip. */
 export function appleOf({ event, trip }: Facts): Record<string, unknown> {
   const semantics = known({ ...(event && eventTags(event)), ...(trip && tripTags(trip)) })
   return known({ semantics, transitType: trip && transitTypes[trip.mode] }) ?? {}
 }
 
-/** Apple's names of the means of transport. */
+/** Apple's transit type for each mode of a trip. */
 export const transitTypes: Record<TripFacts['mode'], string> = {
   air: 'PKTransitTypeAir',
   train: 'PKTransitTypeTrain',
@@ -132,7 +132,7 @@ function stopTags(end: 'departure' | 'destination', mode: TripFacts['mode'], sto
       [`${end}AirportCode`]: code,
       [`${end}AirportName`]: name,
       [`${end}CityName`]: city,
-      // Write both keys: Apple documents the second one, but Apple's validator reads the first one.
+      // Write both keys. Apple documents the second key, but Apple's validator reads the first key.
       [`${end}AirportTimeZone`]: timeZone,
       [`${end}LocationTimeZone`]: timeZone,
     }
@@ -156,15 +156,14 @@ function listed(facts: Record<string, unknown>) {
   return value && [value]
 }
 
-/** Returns the facts that have a value, or `undefined` if no fact has one. */
+/** Returns the facts whose value is defined, or `undefined` if there are none. */
 function known(facts: Record<string, unknown>): Record<string, unknown> | undefined {
   const entries = Object.entries(facts).filter(([, value]) => value !== undefined)
   return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
 
 /**
- * Merges overrides into derived keys. Objects are merged, and any other value of an override replaces the derived
- * value.
+ * Merges overrides into derived keys. Nested objects are also merged. Any other override replaces the derived value.
  */
 export function mergeUnder(
   facts: Record<string, unknown>,
@@ -179,8 +178,8 @@ export function mergeUnder(
 }
 
 /**
- * The semantic tags that the boarding passes of iOS 26 require, each with the path of the trip fact that sets it. If a
- * tag is missing, Wallet shows the classic style (decisions/0031).
+ * The semantic tags that the boarding pass style of iOS 26 requires, each with the path of the fact of a trip that sets
+ * the tag. If a tag is missing, Wallet shows the classic style (decisions/0031).
  */
 export const semanticBoardingTags = {
   airlineCode: ['carrier', 'code'],
@@ -197,7 +196,7 @@ export const semanticBoardingTags = {
   passengerName: ['passenger'],
 } as const
 
-/** Returns the required tags of a semantic boarding pass that the Apple keys of a card lack. */
+/** Returns the required tags of a semantic boarding pass that are missing in the Apple keys of a card. */
 export function missingSemanticTags({ semantics }: Record<string, unknown>): (keyof typeof semanticBoardingTags)[] {
   const tags = new Map(Object.entries(Object(semantics)))
   const names = Object.keys(semanticBoardingTags) as (keyof typeof semanticBoardingTags)[]
@@ -205,8 +204,8 @@ export function missingSemanticTags({ semantics }: Record<string, unknown>): (ke
 }
 
 /**
- * Returns the Apple keys of a card. Apple's `flightNumber` is a number, so a trip's number is omitted unless it has one
- * to four digits. A boarding pass by air with all required tags prefers the semantic style.
+ * Returns the Apple keys of a card. Sets `flightNumber` only if the number of the trip has one to four digits, because
+ * Apple requires a number. If a boarding pass by air has all required tags, requests the semantic style.
  */
 export function appleKeys(about: About, overrides: Record<string, unknown>): Record<string, unknown> {
   const keys = withFacts(about, overrides)
@@ -224,13 +223,13 @@ function withFacts(about: About, overrides: Record<string, unknown>): Record<str
   return mergeUnder({ ...facts, ...known({ semantics: known(numbered) }) }, overrides)
 }
 
-/** Returns the place of the pass: the venue, or the origin of the trip. */
+/** Returns the coordinates for a pass: those of the venue, or of the origin of the trip. */
 export function placeAbout({ event, trip }: About): { latitude: number; longitude: number } | undefined {
   const { latitude, longitude } = event?.venue ?? trip?.from ?? {}
   return latitude !== undefined && longitude !== undefined ? { latitude, longitude } : undefined
 }
 
-/** Returns the time range of the pass. `until` is omitted if it is not later than `from`. */
+/** Returns the time range of the event or trip. Omits `until` if it is not later than `from`. */
 export function timeAbout({ event, trip }: About): { from: Date; until?: Date } | undefined {
   const [from, until] = event
     ? [event.doorsAt ?? event.startsAt, event.endsAt]

@@ -2,20 +2,20 @@ import type { FieldGroup, PassType } from '../../contract/schemas/definition.ts'
 import type { Card, CardField } from './card.ts'
 
 /**
- * The front of a pass as an iPhone lays it out, according to Apple's guide. The preview and the warnings use it.
- * Lengths are in points.
+ * The layout of the front of a pass on an iPhone, according to Apple's guide. The preview and the warnings use this
+ * layout. Lengths are in points.
  */
 
-/** The content width of a card on the narrowest phones that have Wallet. */
+/** The width of the content of a card on the narrowest iPhones with Wallet. */
 export const CONTENT_WIDTH = 320
 /** The gap between the fields of a row, and between an image and the text next to it. */
 export const GAP = 16
 export const LABEL_SIZE = 11
 export const VALUE_SIZE = 17
 export const LOGO = { width: 160, height: 40 } as const
-/** The side of the thumbnail. */
+/** The width and height of the thumbnail. */
 export const THUMBNAIL = 90
-/** The share of the first line that header fields can use. */
+/** The maximum share of the first line that the header fields take. */
 export const HEADER_SHARE = 0.6
 /** The width of the transit icon between origin and destination, including its gaps. */
 export const SIGN_WIDTH = 64
@@ -28,17 +28,17 @@ export const primarySizes: Record<PassType, number> = {
   boardingPass: 36,
 }
 
-/** The scales that are tried until large values fit. Text that is too long at the last one is cut. */
+/** The scales of primary values. The first scale that fits applies. Text that is too long at the last scale is cut. */
 export const scales = [1, 0.9, 0.8, 0.7, 0.6, 0.5] as const
 
 type FrontGroup = Exclude<FieldGroup, 'back'>
 
-/** A field with its place on the front; lengths are points. */
+/** A field on the front, with its width. Lengths are in points. */
 export interface FrontField extends CardField {
   group: FrontGroup
-  /** The width that the wider of the label and the value needs, at the scale of the row. */
+  /** The width that the field needs: that of its label or value, whichever is wider, at the scale of the row. */
   width: number
-  /** The width that the row allows. Wider text is cut. */
+  /** The maximum width of the field in its row. Wider text is cut. */
   room: number
 }
 
@@ -46,16 +46,16 @@ export interface FrontField extends CardField {
 export interface FrontRow {
   name: FrontGroup
   fields: FrontField[]
-  /** Fields beyond `max`, which no phone shows. */
+  /** The fields beyond `max`, which phones do not show. */
   surplus: FrontField[]
   max: number
-  /** The scale of the values, relative to their usual size. */
+  /** The scale of the values in the row; 1 is their usual size. */
   scale: number
 }
 
 export type FrontContent = Pick<Card, 'passType' | 'images' | 'fields' | 'barcode'>
 
-/** Lays out the rows of the front, from the top. Empty fields are omitted, as in wallets. */
+/** Returns the rows of the front, from top to bottom. Omits empty fields, as wallets do. */
 export function layOutFront(card: FrontContent): FrontRow[] {
   const { passType, images } = card
   const isBoarding = passType === 'boardingPass'
@@ -75,10 +75,10 @@ export function layOutFront(card: FrontContent): FrontRow[] {
   return [header, primary, secondary, toRow(card, ['auxiliary'], left)]
 }
 
-/** The maximum number of secondary and auxiliary fields that share a row, or are above a square barcode. */
+/** The maximum number of secondary and auxiliary fields together, if they share a row or are above a square barcode. */
 const MAX_TOGETHER = 4
 
-/** Returns the width that the first line leaves for the text next to a logo of this ratio (width divided by height). */
+/** Returns the width in the first line for the text next to a logo of this ratio (width divided by height). */
 export function roomForLogoText(card: Card, header: FrontRow, logoRatio = SOME_RATIO): number {
   const taken = header.fields.reduce((sum, { width, room }) => sum + Math.min(width, room) + GAP, 0)
   const brand = CONTENT_WIDTH - taken
@@ -86,7 +86,7 @@ export function roomForLogoText(card: Card, header: FrontRow, logoRatio = SOME_R
   return card.images.logo === undefined ? brand : brand - logo - GAP / 2
 }
 
-/** The assumed aspect ratio of an unknown logo. */
+/** The assumed ratio (width divided by height) of an unknown logo. */
 const SOME_RATIO = 2
 
 export function logoTextWidth(text: string): number {
@@ -132,8 +132,8 @@ function hasSquareCode({ barcode: { format, message } }: FrontContent): boolean 
 }
 
 /**
- * Returns the maximum width of a field in a row. Narrow fields take the width that they need, and wider fields share
- * the remaining width equally.
+ * Returns the maximum width of a field in a row. Narrower fields take the width that they need, and the other fields
+ * share the remaining width equally.
  */
 function largestShare(widths: number[], space: number): number {
   let left = space
@@ -151,9 +151,8 @@ function sum(numbers: number[]): number {
 }
 
 /**
- * Estimates the width of a text in the sans-serif font of a phone, in units of its font size. The widths of letters are
- * rounded averages of such fonts. For a word, the estimate is within a few percent, which is enough to warn about cut
- * text.
+ * Estimates the width of a text in the sans-serif font of a phone, in units of the font size, from the average widths
+ * of letters. For a word, the estimate is within a few percent, which is enough to warn about cut text.
  */
 export function estimateWidth(text: string): number {
   let width = 0
@@ -173,7 +172,7 @@ const LETTER_CLASSES: readonly (readonly [pattern: RegExp, width: number])[] = [
 const USUAL = 0.56
 
 function widthOf(char: string): number {
-  // Exclude the characters up to U+2000: digits and signs such as © are Extended_Pictographic, but narrow.
+  // Otherwise, digits and signs such as © would count as wide: they are Extended_Pictographic, but narrow.
   if (char > '\u2000' && FULL_WIDTH.test(char)) return 1
   if (char !== '\n' && NOTHING.test(char)) return 0
   return LETTER_CLASSES.find(([pattern]) => pattern.test(char))?.[1] ?? USUAL

@@ -22,7 +22,7 @@ const Visible = z.object({
 export type AppleLook = Pick<Card, 'organizationName' | 'description' | 'logoText' | 'colors' | 'fields' | 'barcode'>
 
 interface Phone {
-  /** The classic style of the pass. */
+  /** The type of the pass, which is also the key of its classic style. */
   passType: PassType
   locale: ValueLocale
   /** The major version of iOS. Default: the newest. */
@@ -38,7 +38,7 @@ export function readAppleLook(passJson: Record<string, unknown>, { passType, loc
   return {
     organizationName: shown.organizationName ?? '',
     description: shown.description ?? '',
-    // Do not fall back to the organization's name, because phones show it only in lists and notifications.
+    // Do not fall back to the organization's name: phones show it only in lists and notifications, not on the pass.
     logoText: shown.logoText ?? null,
     colors: {
       background: parseRgb(shown.backgroundColor),
@@ -60,7 +60,7 @@ export function readAppleLook(passJson: Record<string, unknown>, { passType, loc
   }
 }
 
-/** Whether iOS before 27 supports the barcode format. Only the formats that are new in iOS 27 have a fallback. */
+/** Whether iOS versions before 27 support a barcode format. The formats that are new in iOS 27 have a fallback. */
 function isBeforeIos27(name: string | undefined): boolean {
   const format = barcodeFormatOf('apple', name)
   return format !== undefined && barcodeFormats[format].fallback === undefined

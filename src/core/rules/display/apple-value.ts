@@ -5,7 +5,7 @@ import type { CardField } from './card.ts'
 import { formatMoment, formatValue, isOfKind, localeOfValue, type ValueLocale, type ValueType } from './format-value.ts'
 import { directionOfLanguage } from './language-match.ts'
 
-/** A value in pass.json, and the styles with which an iPhone formats it. */
+/** The value of a field in pass.json, and the styles in which an iPhone formats the value. */
 export interface AppleValue {
   value: string | number
   numberStyle?: string
@@ -20,8 +20,8 @@ const dateStyles = { short: 'PKDateStyleShort', medium: 'PKDateStyleMedium', lon
 const NO_DATE = 'PKDateStyleNone'
 
 /**
- * Returns a typed value that an iPhone formats in its own language. Returns the formatted text if Apple's styles would
- * change the value, for example for a number with more digits than a double can hold.
+ * Returns a typed value, which an iPhone formats in its own language. If an iPhone would change the value, such as a
+ * number with too many digits for a double, returns the formatted text instead.
  */
 export function toAppleValue(text: string, type: ValueType, ofCard: ValueLocale): AppleValue {
   const locale = localeOfValue(type, ofCard)
@@ -34,8 +34,7 @@ export function toAppleValue(text: string, type: ValueType, ofCard: ValueLocale)
       return value === undefined ? asText : { value, numberStyle: 'PKNumberStyleDecimal' }
     }
     case 'percent': {
-      // Divide by 100, because an iPhone multiplies percentages by 100. Write a value such as 12.5 as text, because an
-      // iPhone would round it to 13 %.
+      // iPhones multiply percentages by 100, so divide by 100. They round 12.5 to 13 %, so write fractions as text.
       const value = exactNumber(text)
       return value === undefined || !Number.isInteger(value)
         ? asText
@@ -48,7 +47,7 @@ export function toAppleValue(text: string, type: ValueType, ofCard: ValueLocale)
     case 'date':
       return { ...momentIn(text, locale), dateStyle: dateStyles[style], timeStyle: NO_DATE }
     case 'time':
-      // Replace the long style, which adds the name of a zone that can differ from the zone of the value.
+      // Replace the long style. It would add the name of a zone that can differ from the zone of the value.
       return {
         ...momentIn(text, locale),
         dateStyle: NO_DATE,
@@ -63,7 +62,7 @@ export function toAppleValue(text: string, type: ValueType, ofCard: ValueLocale)
   }
 }
 
-/** The number of decimal digits that a double always holds exactly. */
+/** The number of decimal digits that a double always represents exactly. */
 const EXACT_DIGITS = 15
 
 function exactNumber(text: string): number | undefined {
@@ -71,8 +70,8 @@ function exactNumber(text: string): number | undefined {
 }
 
 /**
- * Returns a date or time in a form that phones do not convert to their time zone. Exception: if the card has no time
- * zone, phones show a date-time in their own zone.
+ * Returns a date or time that phones show as written. Exception: if the card has no time zone, phones convert a
+ * date-time to their own zone.
  */
 function momentIn(text: string, { timeZone }: ValueLocale): Pick<AppleValue, 'value' | 'ignoresTimeZone'> {
   if (!text.includes('T')) {
@@ -112,7 +111,7 @@ const MOMENT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:Z|[+-]\d\d:\d
 
 const Field = z.looseObject({ key: z.string(), label: z.string().default(''), value: z.coerce.string() })
 
-/** Returns the fields of a group of pass.json as an iPhone in the given language shows them. Omits invalid fields. */
+/** Returns the fields of a group in pass.json, as an iPhone in the given language shows them. Omits invalid fields. */
 export function readAppleFields(fields: unknown, locale: ValueLocale): CardField[] {
   return (Array.isArray(fields) ? fields : []).flatMap((value) => {
     const { data } = Field.safeParse(value)
@@ -141,6 +140,6 @@ function readAppleValue(field: Record<string, unknown>, locale: ValueLocale): st
   const local = MOMENT.exec(text)?.[1]
   if (local === undefined || (dateStyle === undefined && timeStyle === undefined)) return text
   const style = { ...(dateStyle && { dateStyle }), ...(timeStyle && { timeStyle }) }
-  // Remove the offset if the phone ignores it, so that the date-time is formatted as written.
+  // If the phone ignores time zones, drop the offset. Otherwise, the date-time would be converted to another zone.
   return formatMoment(ignoresTimeZone === true ? local : text, style, locale)
 }

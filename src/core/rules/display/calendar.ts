@@ -17,7 +17,7 @@ export interface Appointment {
   end: Date | undefined
 }
 
-/** Returns the calendar entry of a pass; `undefined` without a time. Doors or boarding replaces a missing start. */
+/** Returns the calendar entry of a pass, from its start or else the time of doors or boarding; else `undefined`. */
 export function appointmentOf({ event, trip, description, organizationName }: Card): Appointment | undefined {
   const [from, until] = event
     ? [event.startsAt ?? event.doorsAt, event.endsAt]
@@ -76,7 +76,7 @@ function utc(at: Date): string {
 
 function escapeText(text: string): string {
   const escaped = text.replaceAll(/[\\;,]/g, (sign) => `\\${sign}`).replaceAll(/\r\n?|\n/g, '\\n')
-  // Replace all other control characters, because they would end the line or the file.
+  // Any other control character would end the line or the file.
   return escaped.replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ')
 }
 
@@ -91,7 +91,7 @@ function fold(line: string): string {
     const size = Buffer.byteLength(character)
     if (bytes + size > MAX_BYTES) {
       parts.push(part)
-      // Start at 1 byte, because the space at the start of a continuation line counts toward its length.
+      // Start at 1 byte: a continuation line starts with a space, which counts toward its length.
       part = ''
       bytes = 1
     }

@@ -36,7 +36,7 @@ import { formatValue, type ValueLocale, type ValueType } from './format-value.ts
 /** The content of a pass, independent of any platform. Placeholders are filled, and all texts are well-formed. */
 export interface Card extends About {
   passType: PassType
-  /** Set if iOS 27 and later show the fields as a poster. Earlier versions show the style of the pass type. */
+  /** Set if iOS 27 and later show the pass as a poster. Earlier versions show the style of the pass type. */
   isPoster?: true
   /** The language of the texts (BCP 47). Omitted if the definition names no languages. */
   language?: string
@@ -46,7 +46,7 @@ export interface Card extends About {
   colors: { background: string | null; foreground: string | null; label: string | null }
   /** Image IDs by role. Roles without an image are omitted. */
   images: Partial<Record<ImageRole, string>>
-  /** The roles whose image differs from pass to pass. Passes of a version share the images of all other roles. */
+  /** The roles whose image can differ between passes. All passes of a version share the images of the other roles. */
   ownImages?: ImageRole[]
   fields: Record<FieldGroup, CardField[]>
   /** The first balance of the pass. */
@@ -55,21 +55,21 @@ export interface Card extends About {
   /** The content for NFC readers. If the message is empty, wallets omit it. */
   nfc?: NonNullable<Definition['nfc']>
   locations: { latitude: number; longitude: number; relevantText?: string }[]
-  /** The definition's `relevantDate`, filled. Platforms omit it if it is not an ISO 8601 date or date-time. */
+  /** The filled text of `relevantDate`. Platforms omit a text that is not an ISO 8601 date or date-time. */
   relevantDate: string | null
   /** The time zone that determines when a day begins. UTC if undefined. */
   timeZone?: string | undefined
   /**
-   * The time zone for times if there is no `timeZone`: the zone where a trip departs, or else the zone of the
-   * redemption policy. An IANA name or an offset such as UTC+2. The default is UTC.
+   * The time zone in which times are shown if `timeZone` is not set: the zone of the origin of a trip, or else of the
+   * redemption policy. An IANA name or an offset such as UTC+2. Default: UTC.
    */
   fallbackZone?: string
   links: { label: string; url: string }[]
   expiresAt: Date | null
-  /** Whether the pass is void. The server still serves a void pass, and wallets show it as no longer valid. */
+  /** Whether the pass is void. Wallets still receive a void pass, and show that it is no longer valid. */
   voided: boolean
   holder?: string | undefined
-  /** Set only for a boarding pass by air with all facts that Google requires. */
+  /** The flight of a boarding pass by air. Set only if all facts that Google requires are known. */
   flight?: Flight | undefined
   apple: Record<string, unknown>
   google: {
@@ -85,11 +85,11 @@ export interface Card extends About {
 export interface CardField {
   key: string
   label: string
-  /** The language of the label (BCP 47). Set only if the label is a text of the wallet, not of the card. */
+  /** The language of the label (BCP 47). Set if the label is from the wallet instead of the definition. */
   labelLanguage?: string
   /** The formatted value, in the language of the card. */
   value: string
-  /** The type and the raw text of a value that is not plain text. */
+  /** The type of the value, and its text before formatting. Set if the type is not plain text. */
   typed?: ValueType & { text: string }
   align?: NonNullable<FieldDefinition['align']>
   /** Set if the field shows the first balance as a number. */
@@ -110,7 +110,7 @@ export interface CardFacts {
 
 /**
  * Renders a definition for one pass. Values of any type are inserted as text.
- * @throws ApiError PASS_ISSUING_FAILED, before anything is rendered, if the result would be too large
+ * @throws ApiError PASS_ISSUING_FAILED if the result would be too large; checked before anything is rendered
  */
 export function renderCard({ passType, definition, scope, expiresAt, voided }: CardFacts): Card {
   requireFits(definition, scope)
@@ -165,7 +165,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     })),
     relevantDate: optional(design.relevantDate),
     ...zones,
-    // Remove unsafe links, because passes that were created before links were checked can have some.
+    // Remove unsafe links: older passes can have some, because their links were not checked.
     links: design.links
       .map((link) => ({ label: filled(link.label), url: filled(link.url) }))
       .filter(({ url }) => isSafeLink(url)),
@@ -180,7 +180,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   }
 }
 
-/** Returns a field that shows the first balance of the definition. */
+/** Returns the definition of a field that shows the first balance. */
 function balanceFieldOf({ balances = {} }: Definition): FieldDefinition | undefined {
   const [first] = Object.entries(balances)
   if (!first) return undefined
@@ -191,7 +191,7 @@ function balanceFieldOf({ balances = {} }: Definition): FieldDefinition | undefi
   return { key, label, value: `{{${key}}}`, ...type }
 }
 
-/** Renders only the images of a card, in the language of the definition. */
+/** Renders only the images of a card. */
 export function renderImages(definition: Definition, scope: Scope): Pick<Card, 'language' | 'images' | 'ownImages'> {
   const language = languageOf(definition)
   const ownImages = ownImageRoles(definition)
@@ -202,12 +202,12 @@ export function renderImages(definition: Definition, scope: Scope): Pick<Card, '
   }
 }
 
-/** Whether `apple.poster` adds a generic poster to passes of the type. */
+/** Whether `apple.poster` adds a generic poster (iOS 27) to passes of this type. */
 export function isPosterType(passType: PassType): boolean {
   return passType === 'generic' || passType === 'storeCard' || passType === 'coupon'
 }
 
-/** Adds the poster style, and the classic style for phones that do not support posters. */
+/** Requests the poster style if an event ticket has `poster`. Older phones fall back to the classic style. */
 function posterKeys(passType: PassType, { poster, ...overrides }: Record<string, unknown>): Record<string, unknown> {
   if (poster !== true || passType !== 'eventTicket') return overrides
   return { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], ...overrides }
@@ -235,7 +235,7 @@ export function localeOf(card: Pick<Card, 'language' | 'timeZone' | 'fallbackZon
   return { language, timeZone, fallbackZone }
 }
 
-/** Returns the zone of the times on a pass, or `undefined` for UTC. */
+/** Returns the time zone in which a pass shows times, or `undefined` for UTC. */
 export function zoneOfPass(definition: Definition, scope: Scope): string | undefined {
   const { timeZone, fallbackZone } = zonesOf(definition, aboutOf(definition, scope), scope)
   return timeZone ?? fallbackZone
@@ -252,7 +252,7 @@ function zonesOf(
   const name = typeof zone === 'string' ? zone : zone.name
   // Omit UTC, because it is the default.
   if (name === 'UTC') return {}
-  // Check the zone, because the values of a draft can be invalid.
+  // A draft can have invalid values, so the zone can be invalid.
   const isZone = typeof zone === 'string' ? isTimeZone(zone) : zone.isValid
   return isZone ? { fallbackZone: name } : {}
 }
@@ -260,16 +260,16 @@ function zonesOf(
 export const DEFAULT_MESSAGE = '{{pass.scanCode}}'
 
 /**
- * Returns the content of the barcode: for an imported pass, the content that the other provider printed; else the message
- * of the design; else the scan code.
+ * Returns the message of the barcode. For an imported pass, this is the message that the other provider used. For other
+ * passes, it is the message of the design or, if the design has none, the scan code.
  */
 export function barcodeMessage(definition: Definition, scope: Scope): string {
   return scope.get(SCAN_PAYLOAD) ?? fill(definition.design.barcode?.message ?? DEFAULT_MESSAGE, scope)
 }
 
 /**
- * Returns the barcode format of the design, or else of an override, if scanners can alter messages in this format.
- * Returns `undefined` if no such format is used.
+ * Returns the barcode format of the design or of an override whose messages scanners can alter. Returns `undefined` if
+ * the definition uses no such format.
  */
 export function readFormatOf({ design, apple, google }: Definition): BarcodeFormat | undefined {
   const overrides = [
@@ -283,7 +283,7 @@ function formatIn(wallet: 'apple' | 'google', barcode: unknown, key: string): Ba
   return isJsonObject(barcode) ? barcodeFormatOf(wallet, String(barcode[key])) : undefined
 }
 
-/** Whether a new scan code changes the barcode, the NFC message, or any text on the pass. */
+/** Whether a new scan code would change the barcode, the NFC message, or any text on the pass. */
 export function showsScanCode(definition: Definition): boolean {
   const code: SystemVariable = 'pass.scanCode'
   const { design, nfc } = definition
@@ -293,7 +293,7 @@ export function showsScanCode(definition: Definition): boolean {
   return [...placeholdersDeep({ design, ...overridesOf(definition) })].some(({ name }) => name === code)
 }
 
-/** Returns the relevant time of a card: for a date, the start of the day; `null` if the text is not a date or time. */
+/** Returns the relevant time of a card: for a date, the start of the day. `null` if the text is no date or time. */
 export function relevantMoment({
   relevantDate,
   timeZone = 'UTC',

@@ -7,26 +7,26 @@ type ShownColors = Record<'background' | 'foreground' | 'label', string | null>
 
 type DesignColors = Definition['design']['colors']
 
-/** Returns the colors of a design for one pass, with `null` for a choice without a match. */
+/** Returns the colors of a design for one pass. A color is `null` if it is omitted, or if its choice has no match. */
 export function colorsOf({ background, foreground, label }: DesignColors, scope: Scope): ShownColors {
   const pick = (color: ColorChoice | undefined) => (typeof color === 'object' ? choose(color, scope) : color) ?? null
   return { background: pick(background), foreground: pick(foreground), label: pick(label) }
 }
 
-/** Returns the color that all passes of a version share. For a choice, this is its `else` color. */
+/** Returns the color for content that all passes of a version share. For a choice, this is the `else` color. */
 export function sharedColor(color: ColorChoice | undefined): string | undefined {
   return typeof color === 'object' ? color.else : color
 }
 
 /**
- * The maximum number of variants, because three choices of 100 states each would make a million variants and block the
- * server.
+ * The maximum number of variants. Three choices with 100 states each would otherwise make a million variants, and block
+ * the server.
  */
 const MAX_VARIANTS = 1000
 
 /**
- * Returns each combination of the choices' keys, with the value of each choice in this combination. The value is `null`
- * if a choice has no match.
+ * Returns each combination of states of the choices, with the value of each choice in this combination. The value is
+ * `null` if the choice has no match.
  */
 export function variantsOf<Name extends string>(
   choices: Partial<Record<Name, string | Choice<string>>>,
@@ -67,7 +67,7 @@ export const MIN_CONTRAST = 4.5
 const WHITE = '#ffffff'
 const BLACK = '#000000'
 
-/** Returns the colors with which phones draw a card. Missing text colors are chosen for contrast. */
+/** Returns the colors in which phones draw a card. Replaces missing text colors by colors with sufficient contrast. */
 export function cardColors({ background, foreground, label }: ShownColors): CardColors {
   const behind = background ?? WHITE
   const text = foreground ?? farthest(behind)
@@ -106,7 +106,7 @@ export function toRgb(color: string): string {
 
 const STEPS = 20
 
-/** Returns the color, moved towards black or white until its contrast is sufficient. */
+/** Moves a color towards black or white until its contrast to the background is at least MIN_CONTRAST. */
 function readable(color: string, background: string): string {
   const target = farthest(background)
   for (let step = 0; step < STEPS; step++) {
@@ -134,7 +134,7 @@ export function luminance(color: string): number {
   return luminanceOf(channels(color))
 }
 
-/** Returns the luminance of a color (red, green, blue, alpha; 0 to 255) in front of an opaque one. */
+/** Returns the luminance of a color (red, green, blue, alpha; 0 to 255) on an opaque background. */
 export function luminanceOver([red = 0, green = 0, blue = 0, alpha = 255]: Uint8Array, background: string): number {
   const behind = channels(background)
   return luminanceOf([red, green, blue].map((channel, n) => behind[n]! + ((channel - behind[n]!) * alpha) / 255))

@@ -4,12 +4,12 @@ import type { Issue } from '../../errors.ts'
 import { fill, type Scope } from '../template/placeholder.ts'
 import { type About, aboutOf } from './about.ts'
 
-/** The maximum length of a text, because lists of thousands of passes contain the door view of each pass. */
+/** The maximum length of a text in a door view. A snapshot contains the door views of thousands of passes. */
 const MAX_LENGTH = 500
 
 type DoorDefinition = Pick<Definition, 'door' | 'variables' | 'event' | 'trip'>
 
-/** Returns the non-empty fields and the notice that the operator sees, or `undefined` without a door view. */
+/** Returns the non-empty fields and the notice for the operator, or `undefined` without door instructions. */
 export function doorViewOf(definition: DoorDefinition, scope: Scope): DoorView | undefined {
   const { door, variables } = definition
   if (!door) return undefined
@@ -21,7 +21,7 @@ export function doorViewOf(definition: DoorDefinition, scope: Scope): DoorView |
   return { fields: fields.filter(({ value }) => value !== ''), notice: notice || null }
 }
 
-/** Returns fields with the event or trip and the seat, for templates that choose no fields. */
+/** Returns fields for the event or trip, and the seat. They are the default if a definition selects no variables. */
 function factFields({ event, trip }: About): DoorView['fields'] {
   const { section, row, seat, gate } = event?.seat ?? {}
   const code = [trip?.carrier?.code, trip?.number].filter(Boolean).join(' ')
@@ -47,10 +47,7 @@ function cut(text: string): string {
   return `${text.slice(0, MAX_LENGTH - 1).toWellFormed()}…`
 }
 
-/**
- * Checks the variable names of a door view. Another check covers the placeholders of the notice, together with all
- * other placeholders.
- */
+/** Checks the variable names in the door instructions. The general check of placeholders covers the notice. */
 export function* checkDoor({ door, variables }: DoorDefinition): Generator<Issue> {
   const declared = new Set(variables.map(({ name }) => name))
   for (const [index, name] of (door?.show ?? []).entries()) {

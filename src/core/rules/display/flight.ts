@@ -5,14 +5,14 @@ import { oneSpelling } from '../redemption/time-zones.ts'
 import { fill, placeholdersDeep, placeholdersIn, placeholdersOfOnePass, type Scope } from '../template/placeholder.ts'
 import { appleOf, mergeUnder } from './about.ts'
 
-/** The facts of a flight that Google requires. All passengers of the flight share them. */
+/** A flight with the facts that Google needs. All passengers of the flight share these facts. */
 export interface Flight {
-  /** IATA codes: two letters or digits for the airline, three letters for airports. */
+  /** The IATA code of the airline: two letters or digits. (Airport codes have three letters.) */
   carrier: string
   number: string
   origin: Airport
   destination: Airport
-  /** Local times at the airport, without an offset. */
+  /** The local time of departure, without an offset. `boardsAt` and `arrivesAt` have the same form. */
   departsAt: string
   boardsAt?: string | undefined
   arrivesAt?: string | undefined
@@ -27,9 +27,9 @@ interface Airport {
 type FlightContent = Pick<Definition, 'design' | 'apple' | 'google' | 'timeZone' | 'trip'>
 
 /**
- * Returns the flight of a boarding pass by air, from the semantic tags for Apple and, if these have no airport codes,
- * the two primary fields. Ignores texts with placeholders, because they differ among holders, unless each value has its
- * own class. `google.classKey` creates such classes. For the facts of a trip, they are automatic.
+ * Returns the flight of a boarding pass by air. Reads the semantic tags for Apple. If a tag with an airport code is
+ * missing, reads the code from a primary field. All passes of a class share the flight. A text with placeholders is
+ * therefore ignored unless the key of the class (`google.classKey`, or by default the facts of a trip) covers them.
  */
 export function flightOf(definition: FlightContent, passType: PassType, scope: Scope): Flight | undefined {
   if (passType !== 'boardingPass') return undefined
@@ -56,7 +56,7 @@ export function flightOf(definition: FlightContent, passType: PassType, scope: S
 }
 
 /**
- * Returns the semantic tags that Google requires for a flight and that a boarding pass by air lacks.
+ * Returns the semantic tags that Google requires for a flight and that are missing in a boarding pass by air.
  * @param scope sample values; a variable without a value is assumed to be valid
  */
 export function missingOfFlight(definition: FlightContent, passType: PassType, scope: Scope): string[] {
@@ -73,7 +73,7 @@ export function missingOfFlight(definition: FlightContent, passType: PassType, s
   ].filter((tag) => tag !== false)
 }
 
-/** Returns the placeholders in the facts of a flight, or an empty list if a required fact is missing. */
+/** Returns the placeholders in the facts of a flight. Returns an empty list if a required fact is missing. */
 export function flightVariables(definition: FlightContent): string[] {
   const leaves = leavesOf(definition)
   if (!leaves) return []
@@ -86,7 +86,7 @@ export function flightVariables(definition: FlightContent): string[] {
 
 interface Leaf {
   names: readonly string[]
-  /** Returns the value, or `undefined` if the filled text is not of the right kind. */
+  /** Fills the text of the fact. Returns its value, or `undefined` if the filled text has the wrong format. */
   read(scope: Scope): string | undefined
 }
 
@@ -99,14 +99,14 @@ const AIRLINE_OF_FLIGHT = /^([A-Z0-9]{2}) ?\d{1,4}$/
 const NUMBER_OF_FLIGHT = /^[A-Z0-9]{2} ?(\d{1,4})$/
 const ANYTHING = /^([\s\S]+)$/
 
-/** Returns, for each fact of the flight, the text with this fact; `undefined` if the pass is not for a flight. */
+/** Returns the text that contains each fact of the flight, or `undefined` if the pass is not for a flight. */
 function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: FlightContent) {
   const apple = mergeUnder(appleOf({ trip }), overrides)
   if (apple.transitType !== 'PKTransitTypeAir' || (google?.kind ?? 'flight') !== 'flight') return undefined
   const tags = semanticTags(apple)
   const isShared = sharedTexts(google?.classKey, trip)
   const noValues: Scope = new Map()
-  /** Returns the first text that is of the right kind, or that has placeholders whose values can make it so. */
+  /** Returns the first text that has the right format, or could have it after its placeholders are filled. */
   const firstOf = (...some: (Leaf | undefined)[]) =>
     some.find((leaf) => leaf && (leaf.names.length > 0 || leaf.read(noValues) !== undefined))
   const leaf = (pattern: RegExp, text: string | undefined): Leaf | undefined => {
@@ -148,9 +148,9 @@ function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: Fli
 }
 
 /**
- * Returns a function that reports whether a text is the same for all passes of a class. Without `google.classKey`, all
- * placeholders of the text must be in the default key (`sharedNames`). With it, only placeholders that are unique for
- * each pass must be in the key.
+ * Returns a function that reports whether a text is the same for all passes of a class. Without `google.classKey`, the
+ * default key of the class (`sharedNames`) must contain each placeholder of the text. With `google.classKey`, the key
+ * must contain only those placeholders whose values are unique to a pass.
  */
 function sharedTexts(classKey: string | undefined, trip: TripFacts | undefined): (text: string) => boolean {
   const keyNames = classKey === undefined ? sharedNames(trip) : placeholdersIn(classKey)
@@ -159,7 +159,7 @@ function sharedTexts(classKey: string | undefined, trip: TripFacts | undefined):
   return (text) => placeholdersIn(text).every(isShared)
 }
 
-/** Returns the placeholders in the facts that all passengers of a flight share. They are the default class key. */
+/** Returns the placeholders in those facts of a trip that all passengers share. They form the default class key. */
 function sharedNames(trip: TripFacts | undefined): string[] {
   if (trip?.mode !== 'air') return []
   const { carrier, number, from, to, gate, boardsAt, departsAt, arrivesAt } = trip
@@ -171,9 +171,9 @@ function sharedNames(trip: TripFacts | undefined): string[] {
 const OFFSET = /(?:Z|[+-]\d\d:?\d\d)$/
 
 /**
- * Returns the local time at the airport, in the zone of the airport. If this zone is unknown, the offset of the text
- * applies, or for a text in UTC, the zone of the definition. Returns `undefined` if none of these is known, or if the
- * text is not a date-time with an offset.
+ * Converts a date-time to the local time at an airport. If the zone of the airport is unknown, uses the offset of the
+ * text or, if the offset is Z, the zone of the definition. Returns `undefined` if no zone is known, or if the text is
+ * not a date-time with an offset.
  */
 export function localTime(
   text: string | undefined,
@@ -187,11 +187,11 @@ export function localTime(
   return moment.isValid ? moment.toFormat("yyyy-MM-dd'T'HH:mm:ss") : undefined
 }
 
-/** Access to the semantic tags of a pass for Apple. Numbers are read as their digits. */
+/** Access to the semantic tags of a pass for Apple. A number is returned as text. */
 export interface SemanticTags {
-  /** Returns the first non-empty tag. */
+  /** Returns the value of the first of these tags that is not empty. */
   text(...names: string[]): string | undefined
-  /** Returns the tags within a tag or, if the tag is a list, within its first item. */
+  /** Returns the tags that are nested in a tag or, if the tag is a list, in its first item. */
   within(name: string): SemanticTags
 }
 

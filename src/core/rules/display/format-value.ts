@@ -2,9 +2,9 @@ import { dateTimeParts, timestampPattern } from '../../contract/schemas/common.t
 import type { FieldDefinition, ValueKind } from '../../contract/schemas/definition.ts'
 import { dateFormat, numberFormat, writeMoment } from '../../formats.ts'
 
-/** The type of a value, with the placeholders of its currency filled. */
+/** The type and format of a value. The placeholders of the currency are filled. */
 export interface ValueType extends Pick<FieldDefinition, 'as' | 'currency' | 'style'> {
-  /** The zone of the place, for a time of a trip: an IANA name or an offset such as UTC+2. */
+  /** The zone of the stop if the value is a time of a trip: an IANA name, or an offset such as UTC+2. */
   timeZone?: string | undefined
 }
 
@@ -36,7 +36,7 @@ const patterns = new Map(
   Object.entries(valueKinds).map(([kind, { pattern }]) => [kind, new RegExp(`^${pattern}$`)] as const),
 )
 
-/** Whether a text is a value of the kind. Any text is of kind `text`. */
+/** Whether a text is a valid value of a kind. Any text is a valid `text`. */
 export function isOfKind(kind: ValueKind, text: string): boolean {
   return patterns.get(kind)?.test(text) ?? true
 }
@@ -53,8 +53,8 @@ export function currencies(): readonly string[] {
 }
 
 /**
- * Formats a value for readers of a language, in the same way for wallets, pages, and terminals. Returns the value
- * unchanged if it is not of its kind. Numbers keep all their digits, no matter how many.
+ * Formats a value in the language of a card, in the same way for wallets, pages, and terminals. Returns an invalid
+ * value unchanged. A number keeps all its digits.
  */
 export function formatValue(value: string, type: ValueType, ofCard: ValueLocale): string {
   const locale = localeOfValue(type, ofCard)
@@ -64,7 +64,7 @@ export function formatValue(value: string, type: ValueType, ofCard: ValueLocale)
     case 'number':
       return formatNumber(value, {}, locale)
     case 'percent':
-      // Use the unit instead of the style `percent`, which multiplies by 100 and rounds.
+      // The style `percent` would multiply the value by 100 and round it.
       return formatNumber(value, { style: 'unit', unit: 'percent' }, locale)
     case 'currency':
       return /^[A-Z]{3}$/.test(currency) ? formatNumber(value, { style: 'currency', currency }, locale) : value
@@ -79,20 +79,20 @@ export function formatValue(value: string, type: ValueType, ofCard: ValueLocale)
   }
 }
 
-/** Returns the locale of a value. A time of a trip uses the zone of its place instead of the zone of the card. */
+/** Returns the locale of a value. A time of a trip uses the zone of its stop instead of the zone of the card. */
 export function localeOfValue({ timeZone }: ValueType, locale: ValueLocale): ValueLocale {
   return timeZone === undefined ? locale : { ...locale, timeZone }
 }
 
 function formatNumber(text: string, options: Intl.NumberFormatOptions, { language }: ValueLocale): string {
-  // Pass the text: a number would lose digits.
+  // Pass the text. If converted to a number, a long value would lose digits.
   return numberFormat(language, options).format(text as Intl.StringNumericLiteral)
 }
 
 type MomentStyle = Pick<Intl.DateTimeFormatOptions, 'dateStyle' | 'timeStyle'>
 
 /**
- * Formats a date or time. A text with an offset is converted to the zone of the locale, and its time gets a zone name.
+ * Formats a date or time. Converts a text with an offset to the zone of the locale, and adds a zone name to its time.
  */
 export function formatMoment(text: string, style: MomentStyle, locale: ValueLocale): string {
   const { language, timeZone, fallbackZone = 'UTC' } = locale
@@ -101,7 +101,7 @@ export function formatMoment(text: string, style: MomentStyle, locale: ValueLoca
   const [day, time] = text.includes('T') ? text.split('T') : hasTime(text) ? ['1970-01-01', text] : [text, '00:00']
   const at = new Date(isMoment ? text : `${day}T${time}Z`)
   const zone = isMoment ? (timeZone ?? fallbackZone) : 'UTC'
-  // Shorten a longer time style, which would add a zone name even to a text without a zone.
+  // A time style longer than medium would add a zone name even to a text without a zone.
   const withoutName = {
     ...style,
     ...(timeStyle && ({ timeStyle: timeStyle === 'short' ? timeStyle : 'medium' } as const)),

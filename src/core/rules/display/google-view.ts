@@ -7,10 +7,10 @@ import { formatValue, type ValueLocale, withoutTrailingZeros } from './format-va
 import { nearestLanguage } from './language-match.ts'
 import { nativeRows, walletLabel } from './native-rows.ts'
 
-/** The maximum number of texts that Google shows below the front of an object, and the maximum number of links. */
+/** The maximum number of text modules of an object, and also of links, that Google Wallet shows. */
 export const MAX_GOOGLE_MODULES = 10
 
-/** The view of an object and its class in Google Wallet, read from their JSON as Google reads it. */
+/** The content that Google Wallet shows for an object and its class. */
 export interface GoogleView {
   /** The language of the texts (BCP 47). `undefined` if the definition names no language. */
   language?: string | undefined
@@ -19,13 +19,13 @@ export interface GoogleView {
   title: string | null
   subtitle: string | null
   background: string | null
-  /** The rows on the front of the card: the rows in the class, or else Google's default rows. */
+  /** The rows on the front of the card: those of the class or, if it has none, Google's default rows. */
   rows: CardField[][]
   /** The fields that appear only in the details. */
   details: CardField[]
   links: Card['links']
   barcode: Card['barcode']
-  /** ACTIVE, or the reason that the pass is no longer valid: EXPIRED, INACTIVE, … */
+  /** The state of the object: ACTIVE, or why the pass is no longer valid, such as EXPIRED or INACTIVE. */
   state: string
 }
 
@@ -89,9 +89,8 @@ const Visible = z.object({
 })
 
 /**
- * Reads a class and one of its objects as a phone in the given language does (default English). Values with an
- * unexpected shape are omitted.
- * @param spoken the language of the labels of the phone itself, by default `language`
+ * Reads a class and one of its objects as a phone in the given language (default English) does. Omits invalid values.
+ * @param spoken the language of the labels that come from the phone; by default `language`
  */
 export function readGoogleView(
   ofClass: unknown,
@@ -134,7 +133,7 @@ export function readGoogleView(
   }
 }
 
-/** Yields the fields that Google shows in dedicated places, with the paths by which rows refer to the fields. */
+/** Yields the fields for loyalty points and a balance, with the paths by which rows of the class refer to them. */
 function* nativeFields(
   { loyaltyPoints, balance }: Seen,
   locale: ValueLocale,
@@ -155,7 +154,7 @@ function* nativeFields(
   }
 }
 
-/** Returns the amount as a decimal number. Google stores amounts in millionths. */
+/** Returns an amount as a decimal number. Google writes amounts in millionths (`micros`). */
 function amountOf({ micros }: z.output<typeof Money>): string {
   const digits = micros.replace('-', '').padStart(7, '0')
   const fraction = withoutTrailingZeros(digits.slice(-6))
@@ -177,7 +176,7 @@ function flightNumber({ flightHeader }: Seen): string | undefined {
 
 const TEXT_MODULE = /^object\.textModulesData\['([^']+)'\]$/
 
-/** Returns the fields of each row, in the order of the class template: text modules by ID, others by path. */
+/** Returns the rows of a class template. Each field is the ID of a text module, or the path of another field. */
 function templateRows(info: unknown): string[][] {
   const rows = z
     .object({ cardTemplateOverride: z.object({ cardRowTemplateInfos: z.array(z.unknown()) }) })
@@ -197,9 +196,8 @@ function toField({ id, header, body }: z.output<typeof TextModule>): CardField {
 }
 
 /**
- * Returns a Google resource as a phone in the given language reads it. A text in several languages becomes one text in
- * the nearest language, or else in the default language. This text takes precedence over the single-language text of
- * the same name.
+ * Returns a Google resource with its texts in one language. A text in several languages is reduced to the nearest
+ * language, or else the default language, and replaces the single-language text of the same name.
  */
 export function googleTexts(resource: unknown, language: string): unknown {
   if (Array.isArray(resource)) return resource.map((item) => googleTexts(item, language))

@@ -1,9 +1,9 @@
-/** Obsolete language tags that old phones send. */
+/** Obsolete language tags, which old phones send, with the current tags. */
 const formerTags: ReadonlyMap<string, string> = new Map([['iw', 'he']])
 
 /**
- * Returns the first locale that matches one of the languages, with that language. If no tag is equal, a language with
- * another region matches, and one with the same script is preferred: zh-TW matches zh-Hant, and de-AT matches de.
+ * Returns the first locale that matches one of the languages, and its best match. An equal tag is the best match. Next
+ * is the same language in the same script (zh-TW and zh-Hant), and then only the same language.
  */
 export function nearestLanguage(
   locales: readonly string[],
@@ -19,7 +19,7 @@ export function nearestLanguage(
   return undefined
 }
 
-/** Returns the language of a locale, without region and script. */
+/** Returns the language of a locale, without its region or script. */
 export function bareTag(locale: string): string {
   const language = locale.split('-')[0]!.toLowerCase()
   return formerTags.get(language) ?? language

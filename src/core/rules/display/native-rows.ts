@@ -8,7 +8,7 @@ import { bareTag } from './language-match.ts'
 
 const text = z.string().optional().catch(undefined)
 
-/** Returns the schema of an object. A missing object, or a value that is not an object, is read as an empty object. */
+/** Returns the schema of an object. Reads any other value, or a missing object, as an empty object. */
 function part<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.preprocess((value) => (isJsonObject(value) ? value : {}), z.object(shape))
 }
@@ -39,7 +39,7 @@ const OfObject = part({
   }),
 })
 
-/** Returns the rows in which a wallet shows the event or trip of a class and its object, with texts in one language. */
+/** Returns the rows in which a wallet shows the event or trip of a class and its object, with single-language texts. */
 export function nativeRows(ofClass: unknown, object: unknown, locale: ValueLocale): CardField[][] {
   const timeOf = (moment: string | undefined) => localTime(moment, locale)
   const { venue, dateTime, origin, ...flight } = OfClass.parse(ofClass)
@@ -80,7 +80,7 @@ function fieldsOf(row: Partial<Record<WalletLabel, string | undefined>>, { langu
 
 export type WalletLabel = keyof PageWords['wallet']
 
-/** Returns a label of the wallets in a language (BCP 47), or in English if there is no translation. */
+/** Returns the text of a wallet's label in a language (BCP 47), or in English if there is no translation. */
 export function walletLabel(label: WalletLabel, language: string): string {
   const tag = spokenLanguages.find((spoken) => spoken === bareTag(language)) ?? 'en'
   return pagesTexts[tag].wallet[label]
@@ -88,7 +88,7 @@ export function walletLabel(label: WalletLabel, language: string): string {
 
 const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
 
-/** Formats a time as written, without its offset, because the wallet shows the local time at the place. */
+/** Formats a time without its offset. A wallet shows the local time at the place, which is the time as written. */
 function localTime(moment: string | undefined, { language }: ValueLocale): string | undefined {
   const local = moment && LOCAL.exec(moment)?.[0]
   if (!local || Number.isNaN(Date.parse(`${local}Z`))) return undefined

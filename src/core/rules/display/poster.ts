@@ -12,11 +12,11 @@ export type Poster = EventPoster | GenericPoster
 interface PosterParts {
   /** The first version of iOS that shows the poster. Earlier versions show the classic style. */
   since: 18 | 27
-  /** Whether the poster shows the barcode. A poster without a barcode is read by NFC. */
+  /** Whether the poster shows the barcode. Without a barcode, devices read the pass by NFC. */
   hasBarcode: boolean
 }
 
-/** A poster ticket, based on the semantic tags of the event. */
+/** The poster of an event ticket, from the semantic tags of the event. */
 export interface EventPoster extends PosterParts {
   style: 'posterEventTicket'
   event: string
@@ -26,7 +26,7 @@ export interface EventPoster extends PosterParts {
   seat: CardField[]
 }
 
-/** A poster of fields, for memberships, loyalty cards, coupons, and others. */
+/** The poster of a generic pass, loyalty card, or coupon, from the fields of the pass. */
 export interface GenericPoster extends PosterParts {
   style: 'posterGeneric'
   header: CardField[]
@@ -36,14 +36,14 @@ export interface GenericPoster extends PosterParts {
   details: CardField[]
 }
 
-/** The groups of a generic poster's front, with the number of fields that Apple documents. */
+/** The groups of fields on the front of a generic poster, with the maximum number of fields according to Apple. */
 export const posterPlaces = [
   { group: 'headerFields', max: 1, named: 'one header field' },
   { group: 'primaryFields', max: 4, named: 'four primary fields' },
   { group: 'footerFields', max: 2, named: 'two footer fields' },
 ] as const
 
-/** Returns the poster of a pass.json; `null` if a required part is missing. Phones then show the classic style. */
+/** Returns the poster of a pass.json. `null` if a required part is missing: phones then show the classic style. */
 export function readPoster(passJson: Record<string, unknown>, locale: ValueLocale): Poster | null {
   return readGenericPoster(passJson, locale) ?? readEventPoster(passJson, locale)
 }
@@ -67,8 +67,7 @@ function readGenericPoster(passJson: Record<string, unknown>, locale: ValueLocal
 const seatTags = { seatSection: 'section', seatRow: 'row', seatNumber: 'seat' } as const
 
 /**
- * Returns the locale of an event. If the locale has no time zone, uses the UTC offset of the event's start, because
- * this is the offset at the venue.
+ * Returns the locale of an event. Without a time zone, uses the offset of the event's start: the offset at the venue.
  */
 function atVenue(starts: string, locale: ValueLocale): ValueLocale {
   return { ...locale, fallbackZone: locale.fallbackZone ?? zoneOfOffset(starts) }

@@ -6,9 +6,9 @@ import { type WalletLabel, walletLabel } from './native-rows.ts'
 import { firstScheme } from './poster.ts'
 
 /**
- * Returns the fields that iPhones since iOS 26 show for a flight, in the groups of the classic style: Apple documents
- * the content of the newer layout, but not its measures (decisions/0031). Returns `null` if iPhones show the classic
- * style.
+ * Returns the fields that iPhones since iOS 26 show for a flight, or `null` if they show the classic style. The fields
+ * are in the groups of the classic style: Apple documents the content of the newer layout, but not its measures
+ * (decisions/0031).
  */
 export function readSemanticFields(
   passJson: Record<string, unknown>,

@@ -7,25 +7,25 @@ type ListedBalance = NonNullable<SnapshotItem['balances']>[number]
 
 /** A balance of a pass as a door knows it. */
 export interface BalanceAtDoor {
-  /** The value in the snapshot, changed by the scans that the door made since the snapshot. */
+  /** The value in the snapshot, plus the changes by later scans of the door. */
   value: number
-  /** The change by an accepted scan. */
+  /** The change of the value if the next scan is accepted. */
   delta: number
-  /** Whether the next scan would debit more than the balance covers, or than the door can debit without the server. */
+  /** Whether the next scan would debit more than the balance covers, or more than the offline allowance. */
   isUncovered: boolean
   listed: ListedBalance
 }
 
 export interface UsesAtDoor {
-  /** The number of uses by this door that the snapshot lacks, minus the uses in the snapshot that the door reversed. */
+  /** The number of uses by the door after the snapshot, minus the uses in the snapshot that the door reversed. */
   sinceList: number
-  /** The number of uses that were not uploaded yet. */
+  /** The number of uses that the door has not uploaded yet. */
   unsent: number
 }
 
 /**
- * Returns the balances of a pass in the snapshot. A door can always add, because an addition is never denied. Until its
- * scans are uploaded, a door can debit at most the offline allowance, because other doors can debit the same pass.
+ * Returns the balances of a pass at an offline door. Until it uploads its scans, a door can debit at most the offline
+ * allowance, because other doors can debit the same pass. A door can always add to a balance.
  */
 export function balancesAtDoor(
   { balances = [] }: Pick<SnapshotItem, 'balances'>,
@@ -40,7 +40,7 @@ export function balancesAtDoor(
   })
 }
 
-/** Returns the door view of a pass with its balances after an attempt. */
+/** Returns the door view of a pass, with added fields for its balances after an attempt. */
 export function withBalances(
   door: DoorView | undefined,
   balances: readonly BalanceAtDoor[],
@@ -52,7 +52,7 @@ export function withBalances(
   )
 }
 
-/** Returns a door view with further fields. */
+/** Returns a door view with fields added at the end. */
 export function withFields(door: DoorView | undefined, fields: DoorView['fields']): DoorView | undefined {
   if (fields.length === 0) return door
   return { fields: [...(door?.fields ?? []), ...fields], notice: door?.notice ?? null }

@@ -17,15 +17,14 @@ import type { OfflineDecision } from './own-scans.ts'
 export interface OfflineFacts {
   snapshotId: string
   matches: Matches
-  /** The passes in the group of the matching pass, ordered by ID, up to MAX_GROUP_AT_DOOR + 1. */
+  /** The passes in the group of the matching pass, ordered by ID: all, or the first MAX_GROUP_AT_DOOR + 1. */
   members: readonly SnapshotItem[]
-  /** Returns the accepted scans of a pass, oldest first, including those that only the door knows. */
+  /** Returns the accepted scans of a pass, oldest first, including scans that only this door knows. */
   acceptedScansOf: (item: SnapshotItem) => AcceptedScan[]
-  /** Returns the number of uses of a pass at this door that were not uploaded yet. */
+  /** Returns the number of uses of a pass that this door has not uploaded yet. */
   unsentUsesOf: (item: SnapshotItem) => number
   /**
-   * Returns the facts about a pass in the zone of the attempt (`presenceAtDoor`). Required if the attempt is a
-   * movement.
+   * Returns the presence of a pass in the zone of a movement (`presenceAtDoor`). Required if the attempt is a movement.
    */
   presenceOf?: ((item: SnapshotItem) => PresenceFacts) | undefined
   station: Station
@@ -34,7 +33,7 @@ export interface OfflineFacts {
 
 const MAX_CANDIDATES = 20
 
-/** Evaluates an attempt against the snapshot with the rules of the server. Returns what to show, and what to upload. */
+/** Evaluates an attempt offline, with the snapshot and the rules of the server. Returns what to show and to upload. */
 export function evaluateOffline(
   attempt: Attempt,
   {
@@ -102,7 +101,7 @@ export function evaluateOffline(
   return { outcome, record }
 }
 
-/** Returns how many members of a pass's group are admitted, including this scan, or `null` without a group. */
+/** Returns the state of the group of a scanned pass, including this scan. Returns `null` if the pass has no group. */
 export function groupOf(
   { passId, groupId }: SnapshotItem,
   { at, scanContextKey }: Pick<Attempt, 'at' | 'scanContextKey'>,
@@ -142,7 +141,7 @@ function toCandidate(
   return { plan, history: historyOf(plan, accepted), isStaleCode }
 }
 
-/** Returns the status at a time: the pass can expire after the snapshot was created. */
+/** Returns the status of a pass at a time. The pass can have expired since the snapshot was created. */
 function statusOf(item: SnapshotItem, at: Date) {
   return statusAsOf({ status: item.status, expiresAt: expiryOf(item) }, at)
 }

@@ -2,9 +2,9 @@ import type { DoorGroup } from '../../contract/schemas/scan-shapes.ts'
 import type { PassStatus } from '../pass/pass-status.ts'
 import type { Direction } from '../zones/presence.ts'
 
-/** The maximum number of group members that a scan evaluates. */
+/** The maximum number of members of a group that are counted during a scan. */
 export const MAX_GROUP_AT_DOOR = 100
-/** The maximum length of each of the lists `open` and `inside` of a group. */
+/** The maximum number of passes in each of the lists `open` and `inside` of a group. */
 export const MAX_GROUP_SHOWN = 20
 const UNUSABLE: PassStatus[] = ['EXPIRED', 'VOID']
 
@@ -15,15 +15,13 @@ export interface GroupMember {
   status: PassStatus
   /** Whether the pass was admitted in the scan context of the attempt. */
   isUsed: boolean
-  /**
-   * The direction of the last movement in the zone of the attempt; null without a movement, undefined without a zone.
-   */
+  /** The direction of the last movement of the pass in the zone; null without a movement, undefined without a zone. */
   side?: Direction | null | undefined
 }
 
 /**
  * Returns the state of the group of a scanned pass.
- * @param members the members, ordered by ID; all of them, or the first MAX_GROUP_AT_DOOR + 1
+ * @param members the members of the group, ordered by ID: all, or the first MAX_GROUP_AT_DOOR + 1
  */
 export function groupAtDoor(members: GroupMember[], scannedPassId: string): DoorGroup {
   const isOutside = ({ isUsed, side }: GroupMember) => side === 'out' || (side !== 'in' && !isUsed)

@@ -3,16 +3,16 @@ import type { Attempt, Candidate } from './outcome.ts'
 
 export interface Matches {
   items: readonly SnapshotItem[]
-  /** Whether the scanned code is a former identifier of the pass. */
+  /** Whether the scanned code is a former (stale) identifier of the pass. */
   isStale: boolean
 }
 
 /**
- * Returns the passes that an attempt names. If it has both an ID and a payload, the ID decides, but a former identifier
- * still makes the match stale.
- * @param found the pass with the ID, if the attempt has one; else the passes with the payload as an active or former
- * identifier
- * @param digest of the payload, in hex; null without one
+ * Returns the passes that match an attempt. If the attempt has an ID, the ID determines the pass. The match is stale if
+ * the payload is a former identifier of the pass.
+ * @param found the pass with the ID of the attempt or, without an ID, the passes with the payload as an active or
+ * former identifier
+ * @param digest the SHA-256 of the payload, in hex; null without a payload
  */
 export function matchesOf(
   { passId }: Pick<Attempt, 'passId'>,
@@ -26,7 +26,7 @@ export function matchesOf(
   return active.length > 0 ? { items: active, isStale: false } : { items: found, isStale: true }
 }
 
-/** Returns at most `limit` passes by name or external ID, exact matches first, ignoring case and diacritics. */
+/** Searches by name or external ID, ignoring case and diacritics. Returns at most `limit`, exact matches first. */
 export function searchByName<T extends Pick<SnapshotItem, 'label' | 'externalPassId'>>(
   items: Iterable<T>,
   text: string,

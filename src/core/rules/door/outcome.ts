@@ -21,7 +21,7 @@ export interface Attempt {
   /** The payload as read, or `null` if a pass was selected manually. */
   payload: string | null
   passId: string | null
-  /** The unique ID of the scan, regardless of its result. The server records each ID once. */
+  /** The unique ID of the attempt. The server records an ID only once, so a retry is not a second scan. */
   externalRef: string
   at: Date
   scanContextKey: string | null
@@ -36,25 +36,25 @@ export interface Candidate {
   label: string
   externalPassId: string
   templateName: string | null
-  /** The reason that the pass might be rejected, such as "void" or "already used". Empty if there is none. */
+  /** Why the pass might be rejected, such as "void" or "already used". Empty if there is no reason. */
   standing: string
 }
 
-/** The outcome of an attempt. `scan --stdin` prints it as one line. */
+/** The outcome of an attempt. `scan --stdin` prints each outcome as one line. */
 export interface Outcome {
   payload: string | null
   externalRef: string
   result: ScanResult | 'same_scan' | 'error'
   reasonCode: ScanReasonCode | null
   message: string
-  /** Whether the server (online) or the door (offline) made the decision. `null` without a decision. */
+  /** Whether the server (online) or the door (offline) made the decision. `null` if there is no decision. */
   verified: 'online' | 'offline' | null
   scanId: string | null
   passId: string | null
   externalPassId: string | null
   label: string | null
   templateName: string | null
-  /** The fields that the template shows to the operator, or `null` if it has none. */
+  /** The fields and notice for the operator, or `null` if the template defines none. */
   door: DoorView | null
   /** The state of the group, or `null` if the pass has no group. */
   group: DoorGroup | null
@@ -62,20 +62,20 @@ export interface Outcome {
   zoneId?: string | undefined
   direction?: Direction | undefined
   /**
-   * The zone after the attempt. If the door is offline, the occupancy is the last one that the server returned, plus
-   * the later movements of this door.
+   * The zone after the attempt. At an offline door, its occupancy is the last known value of the server, changed by the
+   * later movements of the door.
    */
   zone?: ScanZone | undefined
   /** Set if the zone denied the entry because it was full. */
   isZoneFull?: true | undefined
   readAt: string
-  /** The time of the scan in the ledger. If the door scans for another date, this time is on that day. */
+  /** The time of the scan in the ledger. For a scan with a validity date, this time is on the validity date. */
   scannedAt: string
   priorScanCount: number | null
-  /** The time of the latest accepted scan of the pass in this context, if the response has one. */
+  /** The time of the last accepted scan of the pass, or `null` if there is none. */
   lastAcceptedAt: string | null
   candidates: Candidate[]
-  /** The server's reason, if the server disagrees with an uploaded offline decision; else `null`. */
+  /** The reason why the server disagrees with an uploaded offline decision, or `null` if it agrees. */
   conflict: LedgerReason | null
 }
 
@@ -98,13 +98,13 @@ export function outcomeOfResponse(attempt: Attempt, { scan, pass, zone, ...answe
   }
 }
 
-/** Returns the facts of a pass that a door shows, all null without a pass. */
+/** Returns the facts of a pass that a door shows. All are null without a pass. */
 export function passFacts(pass: Pick<PassSummary, 'externalPassId' | 'label' | 'templateName' | 'door'> | null) {
   const { externalPassId = null, label = null, templateName = null, door = null } = pass ?? {}
   return { externalPassId, label, templateName, door }
 }
 
-/** Returns the outcome of an attempt that was not evaluated. It does not affect later scans. */
+/** Returns the outcome of an attempt that was not evaluated. Such an attempt does not affect later scans. */
 export function failedOutcome(attempt: Attempt, message: string): Outcome {
   return {
     payload: attempt.payload,
@@ -127,13 +127,13 @@ export function failedOutcome(attempt: Attempt, message: string): Outcome {
   }
 }
 
-/** Returns the zone of an accepted entry, with its capacity, if more people are inside than fit; else `undefined`. */
+/** Returns the zone of an accepted entry if the zone now exceeds its capacity, or else `undefined`. */
 export function overfullZone({ result, direction, zone }: Outcome): (ScanZone & { capacity: number }) | undefined {
   if (result !== 'accepted' || direction !== 'in' || !zone || zone.capacity === null) return undefined
   return zone.inside > zone.capacity ? { ...zone, capacity: zone.capacity } : undefined
 }
 
-/** Returns the outcomes of members of a group in the order in which a door shows them: rejected ones first. */
+/** Returns the outcomes of the members of a group in the order for display: rejected members first. */
 export function rejectedFirst<T extends Pick<Outcome, 'result'>>(outcomes: readonly T[]): T[] {
   const isIn = ({ result }: T) => result === 'accepted'
   return [...outcomes.filter((outcome) => !isIn(outcome)), ...outcomes.filter(isIn)]
@@ -149,22 +149,22 @@ function candidateOf(pass: PassSummary): Candidate {
   }
 }
 
-/** `yes` admits, `no` rejects, `ask` needs a choice, and `note` is not a decision. */
+/** The tone of a badge: `yes` admits, `no` rejects, `ask` requires a choice, and `note` only informs. */
 export type Tone = 'yes' | 'no' | 'ask' | 'note'
 
-/** The word that a door shows for an outcome: its reason, if it has one. */
+/** The word on the badge of an outcome: the reason, if the outcome has one. */
 export type BadgeWord =
   | ScanReasonCode
   | 'denied'
   | 'same_scan'
   | 'undone'
   | 'not_judged'
-  /** The badge of an accepted exit. */
+  /** The word for an accepted exit. */
   | 'left'
   | 'not_inside'
   | 'zone_full'
 
-/** The appearance of an outcome at a glance: color, sign, and word together, never color alone. */
+/** The short form of an outcome: a color (`tone`), a sign, and a word. Color is never the only cue. */
 export interface Badge {
   tone: Tone
   sign: string

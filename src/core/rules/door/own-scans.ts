@@ -2,14 +2,14 @@ import type { OfflineScan } from '../../contract/scanner.ts'
 import type { AcceptedScan } from '../redemption/use-record.ts'
 import type { Direction } from '../zones/presence.ts'
 
-/** An offline decision in the form in which doors store it. */
+/** An offline decision as a door stores it. */
 export interface OfflineDecision extends OfflineScan {
   kind: 'verdict'
-  /** The snapshot that was used for the evaluation. */
+  /** The ID of the snapshot that the door used for the decision. */
   snapshotId: string
-  /** The time of the scan on its validity date. Omitted for a scan without a validity date. */
+  /** The time of the scan, moved to its validity date. Omitted for a scan without a validity date. */
   operationalAt?: string | undefined
-  /** The ID of the admitted pass, for the evaluation of later scans; `null` if no pass was admitted. */
+  /** The ID of the admitted pass, or `null` if no pass was admitted. The evaluation of later scans needs it. */
   acceptedPassId: string | null
   /** Whether the scan is an entry into a zone that debited no use. */
   isReentry?: boolean | undefined
@@ -31,7 +31,7 @@ export function reportOf({
 export interface OwnMovement {
   zoneId: string
   direction: Direction
-  /** The real time of the scan, regardless of a validity date. */
+  /** The real time of the scan, even if the scan has a validity date. */
   at: string
   /** Whether the movement is an entry that debited no use. */
   isReentry: boolean
@@ -43,7 +43,7 @@ export interface ListedScan {
   validityDate?: string | undefined
 }
 
-/** A scan of this door, which the snapshot might not contain yet. */
+/** A scan of this door. The current snapshot might not contain the scan yet. */
 export interface OwnScan extends ListedScan {
   /**
    * The time when the server recorded the scan. `undefined` until the scan is uploaded, and `null` if the server
@@ -54,10 +54,10 @@ export interface OwnScan extends ListedScan {
   movement?: OwnMovement | undefined
 }
 
-/** A reversed scan. `scannedAt` identifies the scan, and `movement.at` identifies its movement. */
+/** A scan that was reversed. `scannedAt` identifies the scan, and `movement.at` identifies its movement. */
 export type ReversedScan = Pick<OwnScan, 'scannedAt' | 'recordedAt' | 'movement'>
 
-/** Returns an accepted decision as a scan that counts for later scans of its pass. */
+/** Returns the scan of an accepted decision. The evaluation of later scans of the pass takes it into account. */
 export function ownScanOf(decision: OfflineDecision, recordedAt: string | null | undefined): OwnScan {
   const {
     scannedAt,
@@ -80,19 +80,19 @@ export function ownScanOf(decision: OfflineDecision, recordedAt: string | null |
 }
 
 /**
- * A snapshot can lack scans from this period, in milliseconds, before its generation, because the server reads it page
- * by page while scans continue.
+ * The period before the generation of a snapshot, in milliseconds, whose scans it can lack. The server generates a
+ * snapshot page by page while scans continue.
  */
 const OVERLAP_MS = 5_000
 
-/** Whether a snapshot contains a scan that was recorded at a time. Returns true for `null` (a rejected scan). */
+/** Whether a snapshot surely contains a scan. True for a rejected scan (`null`), so that it no longer counts. */
 export function isListed(recordedAt: string | null | undefined, generatedAt: string): boolean {
   if (recordedAt === undefined) return false
   return recordedAt === null || Date.parse(recordedAt) < Date.parse(generatedAt) - OVERLAP_MS
 }
 
 /**
- * Returns the accepted scans of a pass, oldest first: the scans in a snapshot, with the later changes by the door.
+ * Returns the accepted scans of a pass, oldest first: those in a snapshot, updated by later actions of the door.
  * @param own scans that the door accepted, online or offline
  * @param reversed scans that the door reversed
  */
@@ -113,15 +113,15 @@ function isUse({ movement }: ReversedScan): boolean {
   return !movement || (movement.direction === 'in' && !movement.isReentry)
 }
 
-/** Returns the number of accepted uses that were neither uploaded nor reversed. */
+/** Returns the number of accepted uses that the door has neither uploaded nor reversed. */
 export function countUnsentUses(own: readonly OwnScan[], reversed: readonly ReversedScan[]): number {
   const isUnsent = (scan: ReversedScan) => scan.recordedAt === undefined && isUse(scan)
   return Math.max(0, own.filter(isUnsent).length - reversed.filter(isUnsent).length)
 }
 
 /**
- * Merges the scans of the snapshot with newer scans. A listed and a newer scan with the same time are the same scan.
- * Scans are counted per time, because many scans with a validity date have the same time.
+ * Merges the scans of a snapshot with newer scans of the door. A scan with the same time in both lists is kept once.
+ * Scans are counted per time, because several scans with a validity date can have the same time.
  */
 function merged(listed: readonly ListedScan[], since: readonly ListedScan[]): ListedScan[] {
   const both = countByMoment(listed)
@@ -133,7 +133,7 @@ function merged(listed: readonly ListedScan[], since: readonly ListedScan[]): Li
   return [...listed, ...unknown]
 }
 
-/** Returns the scans without the reversed ones. Each reversal removes one scan with the same time. */
+/** Returns the scans that were not reversed. Each reversal removes one scan with the same time. */
 function withoutReversed(scans: readonly ListedScan[], reversed: readonly ReversedScan[]): ListedScan[] {
   const taken = countByMoment(reversed)
   return scans.filter((scan) => {

@@ -5,23 +5,21 @@ import type { Direction, Movement, PresenceFacts } from '../zones/presence.ts'
 import type { ListedScan, OwnMovement, OwnScan, ReversedScan } from './own-scans.ts'
 
 /**
- * A zone as a door knows it. `inside` is the occupancy in the last snapshot or response, changed by the later movements
- * of the door.
+ * A zone as a door knows it. `inside` is the last occupancy that the server sent, changed by later movements of the
+ * door.
  */
 export type ZoneAtDoor = Pick<Zone, 'id' | 'capacity' | 'whenFull' | 'inside' | 'resetAt'>
 
-/** A change of a zone's occupancy by a door: an accepted movement, its reversal, or a count without a scan. */
+/** An action of a door that can change the occupancy of a zone: a movement, its reversal, or a count without a scan. */
 export interface OwnChange {
   kind: 'accepted' | 'reversed' | 'denied' | 'counted'
   movement?: Pick<OwnMovement, 'zoneId' | 'direction' | 'at'> | undefined
   adjustment?: { zoneId: string; delta: number } | undefined
-  /** The time of the change. */
+  /** The time of the action. */
   scannedAt: string
 }
 
-/**
- * Returns how an action of a door changes the occupancy of a zone. The result is 0 for an action before the last reset.
- */
+/** Returns the change of the occupancy of a zone by an action of a door. 0 if a later reset of the zone cancels it. */
 export function changeAtDoor(
   { kind, movement, adjustment, scannedAt }: OwnChange,
   { id, resetAt }: Pick<ZoneAtDoor, 'id' | 'resetAt'>,
@@ -37,8 +35,8 @@ interface KnownMovement extends Movement {
 }
 
 /**
- * Returns the facts about a pass in a zone, from the snapshot and from the scans of the door. The door does not know
- * newer movements at other doors, so the server can decide differently.
+ * Returns the presence of a pass in a zone, from the snapshot and the scans of the door. The server can decide
+ * differently, because the door does not know later movements at other doors.
  * @param own scans of the pass that the door accepted, including those in the snapshot
  * @param reversed scans that the door reversed
  */
@@ -62,7 +60,7 @@ export function presenceAtDoor(
   }
 }
 
-/** Returns the movements of a pass since the last reset of the zone, oldest first. */
+/** Returns the movements of a pass in a zone since the last reset of the zone, oldest first. */
 function movementsOf(
   { presence = [] }: Pick<SnapshotItem, 'presence'>,
   { id, resetAt }: Pick<ZoneAtDoor, 'id' | 'resetAt'>,
@@ -86,9 +84,9 @@ function movementsOf(
 }
 
 /**
- * Returns the movement that precedes a reversed movement of the snapshot. The snapshot has only the last movement of a
- * pass. The previous one has the opposite direction, because movements alternate. If the reversed entry continued an
- * earlier use, the exit before it has the same use.
+ * Reconstructs the movement before a reversed movement, because the snapshot has only the last movement of a pass. The
+ * directions of movements alternate. If the reversed movement is an entry that continued an earlier use, the exit
+ * before it has the same use.
  */
 function movementBefore({ direction, at, use }: KnownMovement): KnownMovement {
   const isOlder = use !== null && Date.parse(use.scannedAt) < at.getTime()

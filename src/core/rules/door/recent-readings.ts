@@ -1,8 +1,8 @@
 import { type Attempt, failedOutcome, type Outcome } from './outcome.ts'
 
 /**
- * The time, in milliseconds, during which a new reading of a code reuses the externalRef of its failed attempt, because
- * the server might have recorded the failed attempt.
+ * The period after a failed attempt, in milliseconds, in which a new reading of the code reuses its externalRef.
+ * Otherwise, the server would record a second scan if it had already recorded the failed attempt.
  */
 const UNRESOLVED_MS = 10 * 60_000
 
@@ -12,7 +12,7 @@ interface Reading {
 }
 
 /**
- * Creates a memory of recent readings, so that two quick readings of a code make one scan.
+ * Creates a memory of recent readings, which prevents two quick readings of a code from becoming two scans.
  * @param sameScanMs the period, in milliseconds, during which a second reading of a code is not a new scan
  */
 export function createRecentScans(sameScanMs: number) {
@@ -26,7 +26,7 @@ export function createRecentScans(sameScanMs: number) {
   }
 
   return {
-    /** Returns the attempt to make. If it repeats a recent reading, returns the outcome of that reading instead. */
+    /** Returns the attempt to evaluate. If it repeats a recent reading, returns the outcome of this reading instead. */
     take(attempt: Attempt): Attempt | { same: Outcome } {
       forgetOld(attempt.at.getTime())
       const key = keyOf(attempt)
@@ -43,7 +43,7 @@ export function createRecentScans(sameScanMs: number) {
       const found = readings.get(keyOf(attempt))
       if (found?.attempt.externalRef === attempt.externalRef) found.outcome = outcome
     },
-    /** Forgets a reading after its reversal, so that the next reading is a new scan. */
+    /** Forgets a reading after its reversal. The next reading of the code is then a new scan. */
     forget(outcome: Outcome): void {
       for (const [key, found] of readings) {
         if (found.attempt.externalRef === outcome.externalRef) readings.delete(key)
@@ -57,10 +57,7 @@ function keyOf({ payload, scanContextKey, validityDate }: Attempt): string {
   return JSON.stringify([payload, scanContextKey, validityDate])
 }
 
-/**
- * Whether two attempts have the same zone and direction; true if both have none. An attempt in another direction is a
- * new scan.
- */
+/** Whether two attempts have the same zone and direction, or neither has any. Otherwise, the second is a new scan. */
 function isSameMovement({ movement: a }: Attempt, { movement: b }: Attempt): boolean {
   return a?.zoneId === b?.zoneId && a?.direction === b?.direction
 }

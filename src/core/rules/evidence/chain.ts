@@ -1,34 +1,34 @@
 import { hash, type KeyObject, sign, verify } from 'node:crypto'
 
 /**
- * Digest chains over data that must not change (decisions/0022). Each entry of a workspace's chain has a digest, which
- * covers the previous digest and the values of the entry as canonical JSON (RFC 8785). The last digest is signed.
+ * Digest chains prove that entries of the ledger and the audit log did not change (decisions/0022). The digest of each
+ * entry covers the previous digest and the values of the entry as canonical JSON (RFC 8785). The last digest is signed.
  */
 
-/** The chains of each workspace: the ledger of scans, and the audit log. */
+/** The names of the chains of each workspace: for the ledger of scans, and for the audit log. */
 export const chainNames = ['scans', 'audit'] as const
 export type ChainName = (typeof chainNames)[number]
 
-/** The digest before the first entry. */
+/** The previous digest of the first entry of a chain. */
 export const GENESIS: Uint8Array = new Uint8Array(32)
 
 /** The values of an entry by name, as the database stores them. Bytes are hexadecimal text. */
 export type EntryValues = Record<string, string | number | null>
 
-/** The input of an entry's digest, apart from the previous digest. */
+/** The input for the digest of an entry, in addition to the previous digest. */
 export interface ChainedEntry {
-  /** The values that never change. */
+  /** The values of the entry that never change. */
   values: EntryValues
   /**
-   * SHA-256 of a salt and of the values that an erasure can remove, so that the chain stays valid after an erasure.
-   * `null` if there are no such values.
+   * The SHA-256 of a salt and of the values that an erasure can remove; `null` without such values. The digest of the
+   * entry covers only this hash of the values, so that the chain stays valid after an erasure.
    */
   commitment: Uint8Array | null
-  /** Whether the entry is older than the chain. The chain does not prove its original values. */
+  /** Whether the entry existed before the chain. The chain then does not prove its original values. */
   isAdopted: boolean
 }
 
-/** Returns the digest that replaces the values that an erasure can remove. */
+/** Returns the commitment of an entry: the hash that its digest covers instead of the erasable values. */
 export function commitmentOf(salt: Uint8Array, personal: EntryValues): Uint8Array {
   return sha256(salt, canonicalText(personal))
 }
@@ -39,8 +39,8 @@ export function entryDigest(previous: Uint8Array, { values, commitment, isAdopte
 }
 
 /**
- * Returns texts and numbers as canonical JSON (RFC 8785), in which names are sorted. Null values are omitted, so that
- * new columns do not change existing digests.
+ * Returns values as canonical JSON (RFC 8785), with sorted names. Omits null values: otherwise, a new column would
+ * change the digests of existing entries.
  */
 function canonicalText(values: EntryValues): string {
   const sorted: EntryValues = {}
@@ -48,18 +48,18 @@ function canonicalText(values: EntryValues): string {
   return JSON.stringify(sorted)
 }
 
-/** The signed state of a hash chain: its last entry and hash. */
+/** The head of a digest chain, which the server signs: the number and digest of the last entry. */
 export interface Head {
   chain: ChainName
-  /** The ID of the workspace; all zeros for the chain of the whole database. */
+  /** The ID of the workspace, or the nil UUID for the chain of the whole database. */
   workspaceId: string
   /** The sequence number of the last entry. The first entry has 1. */
   sequence: number
   digest: Uint8Array
-  /** The last sequence number that retention removed. If there is none, this is 0, and `baseDigest` is GENESIS. */
+  /** The sequence number of the last entry that retention removed. If there is none, 0, and `baseDigest` is GENESIS. */
   baseSequence: number
   baseDigest: Uint8Array
-  /** Retention can have deleted entries before this time, in milliseconds. 0 if retention deletes nothing. */
+  /** The time, in milliseconds, before which retention can have deleted entries. 0 if retention deletes nothing. */
   retainedFrom: number
   /** The time of the signature, in milliseconds. */
   signedAt: number

@@ -4,8 +4,8 @@ import { chainNames, hex } from './chain.ts'
 import type { ChainedEntry, SignedHead } from './verification.ts'
 
 /**
- * The file format of exported chains. The first line has the head and its public key. The signed heads of each hour
- * follow, then the entries in order. Digests, salts, and signatures are hexadecimal text.
+ * The file format of exported digest chains. The first line has the head and the public key. The next lines have the
+ * signed heads of each hour, and then the entries in order. Digests, salts, and signatures are hexadecimal text.
  */
 
 const Bytes = z
@@ -33,7 +33,7 @@ export const EvidenceStart = z.strictObject({
   head: HeadJson,
 })
 
-/** A line after the first one: a signed head, or an entry. */
+/** A line after the first line of the file: a signed head, or an entry. */
 export const EvidenceLine = z.union([
   z.strictObject({ signed: HeadJson }),
   z.strictObject({
@@ -68,7 +68,7 @@ export function entryJson(entry: ChainedEntry): z.input<typeof EvidenceLine> {
   }
 }
 
-/** Reads an Ed25519 key from PEM. Returns `undefined` for other text. */
+/** Reads an Ed25519 public key from a PEM text. Returns `undefined` for any other text. */
 export function openSigningKey(pem: string): KeyObject | undefined {
   try {
     const key = createPublicKey(pem)

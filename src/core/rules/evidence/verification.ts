@@ -11,15 +11,15 @@ export interface ChainedEntry {
   salt: Uint8Array | null
   commitment: Uint8Array | null
   digest: Uint8Array
-  /** The values that never change. `null` if the row of the entry was deleted. */
+  /** The values of the entry that never change. `null` if the row of the entry was deleted. */
   fixed: EntryValues | null
-  /** The values that an erasure can remove. Empty if there are none. */
+  /** The values of the entry that an erasure can remove. Empty if there are none. */
   personal: EntryValues
 }
 
 export interface ChainFault {
   kind: 'altered' | 'removed' | 'inserted' | 'missing' | 'rewritten' | 'cut' | 'unsigned'
-  /** The sequence number of the first affected entry. The last one is `toSequence`. */
+  /** The sequence number of the first affected entry. `toSequence` is that of the last affected entry. */
   sequence?: number
   toSequence?: number
   id?: string
@@ -28,10 +28,10 @@ export interface ChainFault {
 
 export interface ChainReport {
   entries: number
-  /** The number of entries that are older than the chain. */
+  /** The number of entries that existed before the chain. */
   adopted: number
   erased: number
-  /** The number of faults. `faults` has only the first ones. */
+  /** The number of all faults. `faults` has only the first MAX_DESCRIBED faults. */
   faultCount: number
   faults: ChainFault[]
 }
@@ -41,21 +41,21 @@ export interface VerificationOptions {
   /** Earlier signed heads of the chain, from the database or kept elsewhere. */
   earlier?: SignedHead[]
   publicKey: KeyObject
-  /** The values that an erasure sets, except null values. */
+  /** The values that an erasure writes, by name. It sets all other erasable values to null. */
   erased: EntryValues
 }
 
-/** The maximum number of described faults. All are counted. */
+/** The maximum number of faults that a report describes. Further faults are only counted. */
 export const MAX_DESCRIBED = 100
 
 /**
- * Verifies the entries of a chain against each other and against the signed heads. Each entry is checked with the
- * stored digest of the previous one, so that a change is reported only at the changed entry.
+ * Verifies the entries of a chain against each other and against the signed heads. Checks each entry with the stored
+ * digest of the previous entry: otherwise, one changed entry would make all later entries invalid.
  */
 export class Verification {
   readonly report: ChainReport = { entries: 0, adopted: 0, erased: 0, faultCount: 0, faults: [] }
   private readonly options: VerificationOptions
-  /** The signed heads that were not compared yet, by descending sequence number. */
+  /** The signed heads that are not compared yet, by descending sequence number. */
   private readonly heads: SignedHead[]
   private sequence: number
   private digest: Uint8Array
@@ -95,7 +95,7 @@ export class Verification {
     this.heads = sound.toSorted((a, b) => b.sequence - a.sequence)
   }
 
-  /** Checks the next entry. Call it in sequence order. */
+  /** Checks the next entry. Call it for the entries in the order of their sequence numbers. */
   add(entry: ChainedEntry): void {
     const { sequence, digest } = entry
     this.report.entries += 1
@@ -123,7 +123,7 @@ export class Verification {
     return this.report
   }
 
-  /** Adds a fault to the report. Public, because callers find faults, too. */
+  /** Adds a fault to the report. Public, because callers can also find faults. */
   fault(fault: ChainFault): void {
     this.report.faultCount += 1
     if (this.report.faults.length < MAX_DESCRIBED) this.report.faults.push(fault)
@@ -142,7 +142,7 @@ export class Verification {
       this.fault({ kind: 'altered', sequence, id, message: 'The entry is marked as erased, but still has values.' })
       return
     }
-    // If the previous entry is missing, the expected digest is unknown.
+    // If the previous entry is missing, its digest is unknown, and this entry cannot be checked.
     if (!isNext) return
     const expected = entryDigest(this.digest, { values: fixed, commitment, isAdopted })
     if (isSameDigest(expected, entry.digest)) return
@@ -156,7 +156,7 @@ export class Verification {
 
   /**
    * Returns the commitment to the erasable values, or `null` if the entry has no such values. Returns `undefined` if
-   * the entry contradicts itself, for example if it is erased but still has values.
+   * the entry is inconsistent, for example erased but still with values.
    */
   private commitmentOf({ salt, commitment, personal }: ChainedEntry): Uint8Array | null | undefined {
     const names = Object.keys(personal)
@@ -185,8 +185,8 @@ export class Verification {
   }
 
   /**
-   * Compares the digest with the signed heads at this position. Does not report a mismatch that a fault of the entry
-   * explains.
+   * Compares the digest of the entry with the signed heads at this position. Does not report a mismatch if a fault of
+   * the entry already explains it.
    */
   private passHeads(isExplained: boolean): void {
     for (let head = this.heads.at(-1); head && head.sequence <= this.sequence; head = this.heads.at(-1)) {

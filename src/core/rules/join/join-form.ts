@@ -10,13 +10,13 @@ import { variablesSchema } from '../template/variables.ts'
 /** The settings of a join page that determine its form. */
 export type JoinForm = Pick<JoinPageWrite, 'title' | 'intro' | 'fields' | 'labelFrom' | 'consent' | 'identity'>
 
-/** A field of the form, as the variables schema of the published version describes it. */
+/** A field of the form of a join page, with the rules from the variables schema of the published version. */
 export interface FormField {
   name: string
   label: WrittenText
   kind: FieldKind
   isRequired: boolean
-  /** The maximum length, in code points. */
+  /** The maximum length of the value, in code points. */
   maxLength: number
   /** The regular expressions that a value must match. */
   patterns: string[]
@@ -25,19 +25,19 @@ export interface FormField {
   example: string | undefined
 }
 
-/** The kind of a form's input. `text` also covers date-times, because browsers have no input for one with an offset. */
+/** The kind of an input in a form. `text` also covers date-times, because no browser input accepts a UTC offset. */
 export type FieldKind = 'text' | 'email' | 'number' | 'url' | 'date' | 'choice'
 
 /** The reason why the value of a field is rejected. */
 export type FieldError = 'required' | 'tooLong' | 'email' | 'number' | 'url' | 'date' | 'invalid'
 
-/** The maximum length of a value, even if the variable allows more, so that checks of patterns are fast. */
+/** The maximum length of a value, even if the variable allows more. It keeps the checks of patterns fast. */
 const MAX_LENGTH = 500
-/** The maximum length of an address (RFC 5321). */
+/** The maximum length of an email address (RFC 5321). */
 const MAX_EMAIL_LENGTH = 254
 const MAX_LABEL = 255
 
-/** Returns the fields of the form. Omits variables that the published version no longer declares. */
+/** Returns the fields of a form. Omits fields for variables that the published version no longer declares. */
 export function formFields(definition: Definition, { fields, identity }: JoinForm): FormField[] {
   const { properties, required } = variablesSchema(definition)
   const formats = new Map(definition.variables.map(({ name, format }) => [name, format]))
@@ -64,7 +64,7 @@ export function formFields(definition: Definition, { fields, identity }: JoinFor
   })
 }
 
-/** Whether the page has no identity, or the definition declares the variable of the identity as an email address. */
+/** Whether the definition supports the identity of the page: its variable, if set, must have the format email. */
 export function hasIdentity({ variables }: Pick<Definition, 'variables'>, { identity }: Pick<JoinForm, 'identity'>) {
   return identity === undefined || variables.some(({ name, format }) => name === identity && format === 'email')
 }
@@ -85,7 +85,7 @@ function kindOf(format: Definition['variables'][number]['format']): FieldKind {
 /** The result of reading a form: the variables of the pass, or the error of each wrong field. */
 export type ReadForm = { variables: Record<string, string> } | { errors: Map<string, FieldError> }
 
-/** Checks the values of a form. Each value must be a result of `cleanValue`. Empty fields set no variable. */
+/** Checks the values of a form. Clean each value with `cleanValue` first. An empty field sets no variable. */
 export function readForm(fields: readonly FormField[], values: ReadonlyMap<string, string>): ReadForm {
   const errors = new Map<string, FieldError>()
   const variables: Record<string, string> = {}
@@ -108,30 +108,30 @@ function errorOf({ kind, isRequired, maxLength, patterns, options }: FormField, 
   return kind === 'text' || kind === 'choice' ? 'invalid' : kind
 }
 
-/** The marks that override or isolate the direction of the text around them. */
+/** Unicode controls that change the direction of the text around them. */
 const DIRECTION_MARKS = /[\u202a-\u202e\u2066-\u2069]/gu
 const CONTROLS = /[\p{Cc}\p{Cs}\u2028\u2029]+/gu
 
-/** Texts of only invisible characters, such as zero-width spaces and fillers. */
+/** Matches a text with only invisible characters, such as zero-width spaces and fillers. */
 const INVISIBLE = /^[\p{Default_Ignorable_Code_Point}\s]*$/u
 
 /**
- * Returns the text that a visitor typed, in one line, trimmed, and without marks that change the direction of other
- * text. A text of only invisible characters becomes empty.
+ * Cleans a text that a visitor typed: puts it on one line, trims it, and removes controls of the text direction. A text
+ * with only invisible characters becomes empty.
  */
 export function cleanValue(typed: string): string {
   const clean = typed.normalize('NFC').replace(DIRECTION_MARKS, '').replace(CONTROLS, ' ').replace(/ {2,}/g, ' ').trim()
   return INVISIBLE.test(clean) ? '' : clean
 }
 
-/** Returns the source of a visit, cut to its maximum length, or null if there is none. */
+/** Returns the cleaned source of a visit, cut to its maximum length, or null if there is none. */
 export function sourceOf(given: string | null): string | null {
   if (given === null) return null
   const cut = cleanValue(given.slice(0, 4 * MAX_SOURCE)).slice(0, MAX_SOURCE)
   return cut.replace(/[\ud800-\udbff]$/, '').trim() || null
 }
 
-/** Returns the label of a pass: the first text whose placeholders all have a value, or `undefined`. */
+/** Returns the label of a pass: the first text whose placeholders all have a value. `undefined` if there is none. */
 export function labelOf(texts: readonly string[], variables: Record<string, string>): string | undefined {
   const scope = new Map(Object.entries(variables))
   const text = texts.find((one) => placeholdersIn(one).every((name) => scope.has(name)))
@@ -139,20 +139,20 @@ export function labelOf(texts: readonly string[], variables: Record<string, stri
   return [...label].slice(0, MAX_LABEL).join('').trim() || undefined
 }
 
-/** Returns an address in the form that identifies its owner: trimmed and in lower case. */
+/** Returns an email address in the form by which visitors are identified: trimmed and in lower case. */
 export function foldAddress(address: string): string {
   return address.trim().toLowerCase()
 }
 
-/** Returns the digest under which the database stores an address: SHA-256 of its `foldAddress`, in hexadecimal. */
+/** Returns the digest of an email address, which the database stores: SHA-256 of its `foldAddress`, in hexadecimal. */
 export function addressDigest(address: string): string {
   return createHash('sha256').update(foldAddress(address)).digest('hex')
 }
 
-/** The state of a page: whether it accepts visitors. */
+/** The state of a join page: whether it accepts visitors. */
 export type JoinState = 'open' | 'closed' | 'full'
 
-/** Returns the state of a page at a time. A closed page is closed, even if it is also full. */
+/** Returns the state of a join page at a time. A page that is both closed and full counts as closed. */
 export function joinState(
   page: { open: boolean; closesAt: Date | null; limit: number | null; joined: number },
   at: Date,
@@ -161,7 +161,7 @@ export function joinState(
   return page.limit !== null && page.joined >= page.limit ? 'full' : 'open'
 }
 
-/** Returns the issues of a join page for a published version. */
+/** Returns the issues of a join page with the definition of the published version. */
 export function checkJoinPage(page: JoinForm, written: WrittenDefinition, definition: Definition): Issue[] {
   return [
     ...checkFields(page, definition),

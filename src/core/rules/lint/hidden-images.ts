@@ -1,7 +1,7 @@
 import type { Definition, ImageRole, PassType } from '../../contract/schemas/definition.ts'
 import { ownImageRoles } from '../template/image-choice.ts'
 
-/** The pass types that show an image on an iPhone in any of their styles, by role. */
+/** For each image role, the pass types with a style that shows the image on an iPhone. */
 export type ImageTypes = Partial<Record<ImageRole, readonly PassType[]>>
 
 interface HiddenImageFacts {
@@ -12,7 +12,7 @@ interface HiddenImageFacts {
   isGoogle: boolean
 }
 
-/** Returns the images of a design that none of the configured wallets shows, with a message for each. */
+/** Yields the images of a design that no configured wallet shows, with a message for each. */
 export function* hiddenImages(facts: HiddenImageFacts): Generator<{ role: ImageRole; message: string }> {
   const { definition, passType, imageTypes, isApple, isGoogle } = facts
   const given = Object.entries(definition.design.images).flatMap(([role, image]) => (image ? [role as ImageRole] : []))
@@ -26,7 +26,7 @@ export function* hiddenImages(facts: HiddenImageFacts): Generator<{ role: ImageR
 
 const ONLY_ON_POSTERS: readonly ImageRole[] = ['artwork', 'primaryLogo', 'secondaryLogo']
 
-/** Returns why the chosen style of an iPhone does not show an image that other styles of the pass type show. */
+/** Returns why an iPhone does not show an image in the style of the definition, although another style shows it. */
 function hiddenByStyle(role: ImageRole, { definition, passType }: HiddenImageFacts): string | undefined {
   const { apple = {}, design } = definition
   const isPoster =

@@ -61,7 +61,7 @@ function cutWarning(definition: Definition, passType: PassType, field: FrontFiel
   )
 }
 
-/** Warns about the facts that a trip by air lacks. A variable without an example is assumed to have a valid value. */
+/** Warns about missing facts of a trip by air. Assumes that a variable without an example has a valid value. */
 function* lintBoarding({ definition, passType, apple }: AppleFacts): Generator<Warning> {
   const { trip } = definition
   if (!apple || passType !== 'boardingPass' || trip?.mode !== 'air') return
@@ -81,14 +81,14 @@ function* lintBoarding({ definition, passType, apple }: AppleFacts): Generator<W
   }
 }
 
-/** The tags that Apple requires of a poster ticket in addition to the names of event and venue (decisions/0030). */
+/** The tags that Apple requires for a poster ticket in addition to the names of event and venue (decisions/0030). */
 const posterTags = ['venueRegionName', 'venueRoom']
 const posterTagsOfType: Record<string, string[]> = {
   PKEventTypeLivePerformance: ['performerNames'],
   PKEventTypeSports: ['homeTeamAbbreviation', 'awayTeamAbbreviation'],
 }
 
-/** Warns about the tags that a poster ticket lacks. A variable without an example is assumed to have a value. */
+/** Warns about missing tags of a poster ticket. Assumes that a variable without an example has a value. */
 function* lintPosterTicket({ definition, passType, apple }: AppleFacts): Generator<Warning> {
   if (!apple || passType !== 'eventTicket' || !isPosterTicket(definition.apple)) return
   const scope = exampleScope(definition)

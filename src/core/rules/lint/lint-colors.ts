@@ -45,10 +45,10 @@ const COLORED = { foreground: 'Values', label: 'Labels' }
 type ColorRole = keyof Card['colors']
 
 interface Variant {
-  /** A phrase with the keys of the state. Empty if there is only one state. */
+  /** A phrase for messages that names the state. Empty if there is only one state. */
   state: string
   colors: Card['colors']
-  /** The image source of the strip, if the strip is one of the choices. */
+  /** The image source of the strip in this state, if the strip is one of the choices. */
   strip: string | null
 }
 
@@ -74,19 +74,19 @@ function isOverride({ apple }: Definition, role: ColorRole): boolean {
   return apple?.[`${role}Color`] !== undefined
 }
 
-/** The height of a strip that is 375 points wide, in each style whose primary field is over the strip. */
+/** The height of the strip at a width of 375 points, for each style with the primary field over the strip. */
 const stripHeights: Partial<Record<PassType, number>> = { coupon: 144, storeCard: 144, eventTicket: 98 }
 
-/** The maximum number of pairs of colors and strips that are checked, because each pair reads all cells of a strip. */
+/** The maximum number of combinations of colors and a strip to check. Each check reads many cells of the strip. */
 const MAX_PAIRS = 100
 
-/** The text size, in points of an iPhone, from which WCAG 2 requires less contrast. */
+/** The minimum size of large text, in points. WCAG 2 requires less contrast for large text. */
 const LARGE = 24
 const MIN_CONTRAST_OF_LARGE = 3
 
 /**
- * The share of the area behind a text in which the contrast can be too low. Some low contrast is allowed, because a
- * photo has light and dark spots, and a word stays readable if a few letters are faint.
+ * The share of the area behind a text that can have too low a contrast. A photo has light and dark spots, and a word
+ * remains readable if a few letters are faint.
  */
 const FAINT_SHARE = 0.25
 
@@ -131,7 +131,7 @@ export function* lintStrip({ definition, passType, apple, strips }: AppleFacts):
   }
 }
 
-/** A part of the visible area of a strip, as shares of its width and height. */
+/** A part of the visible area of a strip. The edges are shares of the width or height of this area. */
 interface Box {
   left: number
   right: number
@@ -139,12 +139,12 @@ interface Box {
   bottom: number
 }
 
-/** The space between the side of the card and its content. */
+/** The space between the edge of the card and its content, in points. */
 const MARGIN = 16
 const CARD_WIDTH = CONTENT_WIDTH + 2 * MARGIN
 const LINE_HEIGHT = 1.25
 
-/** Returns the area of the primary field: at the leading edge, and centered between top and bottom. */
+/** Returns the area of the primary field on the strip: at the leading edge, and vertically centered. */
 function textBox(
   { width, room }: FrontField,
   { size, height, isRtl }: { size: number; height: number; isRtl: boolean },
@@ -156,7 +156,7 @@ function textBox(
 }
 
 /**
- * Yields the cells of a mosaic in a part of the strip. The strip fills its frame, so two of its sides can be cropped.
+ * Yields the cells of a mosaic in a part of the strip. The strip fills its frame, so two sides of it can be cropped.
  */
 function* cellsIn({ width, height, mosaic }: StripPixels, frameHeight: number, box: Box): Generator<Uint8Array> {
   const ratio = width / height / (375 / frameHeight)
@@ -171,7 +171,7 @@ function* cellsIn({ width, height, mosaic }: StripPixels, frameHeight: number, b
 }
 
 /**
- * Returns the indexes of the cells of a row or column that are between two shares of its visible part. The visible part
+ * Returns the indexes of the cells in a part of a row or column. `from` and `to` are shares of the visible part, which
  * is in the middle.
  */
 function indexes(from: number, to: number, visible: number, count: number): number[] {

@@ -11,15 +11,15 @@ export interface PixelSize {
 export interface AppleFacts {
   definition: Definition
   passType: PassType
-  /** A sample with long values as an iPhone shows it. `null` if the server does not issue for Apple. */
+  /** A sample pass with long values, as an iPhone shows it. `null` if the server does not issue for Apple. */
   apple: Card | null
-  /** The sizes of uploaded images by role, if known. */
+  /** The known sizes of uploaded images by role. */
   images: Partial<Record<ImageRole, PixelSize>>
-  /** The uploaded strips by ID, if known. */
+  /** The known uploaded strips by image ID. */
   strips: ReadonlyMap<string, StripPixels>
 }
 
-/** A strip, and its size in pixels. */
+/** A strip image: its mosaic, and its size in pixels. */
 export interface StripPixels extends PixelSize {
   mosaic: Mosaic
 }

@@ -15,9 +15,9 @@ import { lintColors, lintStrip } from './lint-colors.ts'
 import { type AppleFacts, type PixelSize, pathIn, quote, warn } from './lint-facts.ts'
 
 export interface LintFacts extends AppleFacts {
-  /** The barcode message of the design on the sample pass. Scans find the pass by this message. */
+  /** The barcode message of the sample pass according to the design. Scans find a pass by this message. */
   scanned: string
-  /** The sample in Google Wallet: its `view`, and the platform-independent `card` from which the view was made. */
+  /** The sample pass for Google Wallet: its platform-independent `card`, and the `view` of the card. */
   google: { kind: GoogleKind; needsLogo: boolean; card: Card; view: GoogleView; hidden: CardField[] } | null
   /** The largest size at which wallets show an image, by role. */
   wantedPixels: Partial<Record<ImageRole, PixelSize>>
@@ -72,7 +72,7 @@ function* lintImages(facts: LintFacts): Generator<Warning> {
   for (const [role, size] of Object.entries(images) as [ImageRole, PixelSize][]) {
     const wanted = wantedPixels[role]
     const isShown = role === 'hero' ? google !== null : role === 'icon' || apple?.images[role] !== undefined
-    // Require only one large side, because an image is scaled to fit its frame.
+    // One large side is enough, because an image is scaled to fit its frame.
     if (!wanted || !isShown || size.width >= wanted.width || size.height >= wanted.height) continue
     yield warn(
       'image-small',
@@ -114,7 +114,7 @@ function* lintBarcode({ definition, apple, google, scanned }: LintFacts): Genera
   )
 }
 
-/** The maximum length that Google recommends for names at the top of the card. */
+/** The maximum length, in characters, that Google recommends for names at the top of the card. */
 const MAX_GOOGLE_NAME = 20
 
 function* lintGoogle({ definition, passType, google }: LintFacts): Generator<Warning> {
@@ -122,7 +122,7 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
   const { kind, card, view } = google
   const { header, primary, secondary, auxiliary, back } = card.fields
   const front = [header, primary, secondary, auxiliary].flat().filter(saysSomething)
-  // Exclude the title, which is the first primary field of a generic pass.
+  // In a generic pass, the first primary field becomes the title, which is not a text module.
   const title = kind === 'generic' ? primary[0] : undefined
   const modules = [...front, ...back].filter((field) => field !== title && field.value.trim() !== '')
   if (modules.length > MAX_GOOGLE_MODULES) {
@@ -166,7 +166,7 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
   }
   const isRowShown = view.rows.some((row) => row.some(saysSomething))
   const isTitleShown = front.some(({ value }) => value.trim() !== '' && view.title?.includes(value))
-  // Skip flights, whose front shows the airports, times, and number instead of fields.
+  // Skip flights: their front shows the airports, times, and flight number instead of fields.
   if (kind !== 'flight' && !isRowShown && !isTitleShown) {
     yield warn(
       'google-front-empty',
@@ -187,7 +187,7 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
   }
 }
 
-/** The trip facts by Apple's flight tags, with the values that Google accepts. */
+/** The facts of a trip that set Apple's flight tags, with the values that Google accepts. */
 const ofTrip: Record<string, string> = {
   airlineCode: 'carrier.code (two letters or digits, IATA)',
   flightNumber: 'number (one to four digits)',

@@ -1,5 +1,5 @@
 /**
- * An image that is reduced to a grid of average colors: four bytes (red, green, blue, alpha) per cell, row by row. On a
+ * An image, reduced to a grid of average colors. Each cell has four bytes (red, green, blue, alpha), row by row. On a
  * strip, a cell is about as large as a letter of a label.
  */
 export type Mosaic = Uint8Array
