@@ -4,7 +4,7 @@ import { makePrivateFolder } from './private-file.ts'
 
 /** A lock that a run holds while it writes a file. */
 export interface FileLock {
-  /** @throws FileInUseError if another run took the lock over, for example after this machine slept */
+  /** Checks the lock. @throws FileInUseError if another run took over the lock, for example after this machine slept */
   assertHeld(): void
   release(): Promise<void>
 }
@@ -25,8 +25,8 @@ const STALE_MS = 5_000
 const RETRY_MS = 250
 
 /**
- * Locks a file until `release` is called. Takes over the lock of a crashed run: waits up to 6 s to be certain that no
- * run renews the lock, and reports this wait with `note`.
+ * Locks a file until `release` is called. If the file is locked, waits up to 6 s to find out whether another run renews
+ * the lock, and reports the wait with `note`. Takes over a lock that no run renews.
  * @throws FileInUseError if another run holds the lock
  */
 export async function lockFile(path: string, note: (message: string) => void): Promise<FileLock> {
@@ -66,8 +66,7 @@ export async function lockFile(path: string, note: (message: string) => void): P
 }
 
 /**
- * Locks a file and opens it. If opening fails, releases the lock.
- * @throws FileInUseError like `lockFile`, and any error of `open`
+ * Locks a file and opens it. Releases the lock if `open` fails. @throws FileInUseError as `lockFile`; errors of `open`
  */
 export async function openUnderLock<T>(
   path: string,
@@ -83,7 +82,7 @@ export async function openUnderLock<T>(
   }
 }
 
-/** The retries of `underLock`: 100 retries after 20 to 100 ms each, because changes take milliseconds. */
+/** The retries of `underLock`: 100 retries after 20 to 100 ms each. A change holds the lock for milliseconds. */
 const RETRIES = { retries: 100, minTimeout: 20, maxTimeout: 100 }
 
 /**

@@ -3,13 +3,13 @@ import { parseJson } from '../core/json.ts'
 import { openPrivateSync, replacePrivateSync } from './private-file.ts'
 
 /**
- * A journal: the state that must survive a crash, one JSON value per line, append-only. Bulk runs, scan exports, door
- * consoles, and the emulators use this format with different entries. The code that opens a journal ensures that it has
- * one writer: runs and exports lock it (`openUnderLock`), a console creates a new journal (`createJournal`), and an
- * emulator is alone in its folder.
+ * A journal: an append-only file of state that must survive a crash, with one JSON value per line. Bulk runs, scan
+ * exports, door consoles, and emulators keep journals with different entries. The code that opens a journal must ensure
+ * that the journal has one writer. Runs and exports lock the file (`openUnderLock`), a console creates a new file
+ * (`createJournal`), and an emulator is the only process that uses its folder.
  */
 export interface JournalFile<Entry> {
-  /** Writes the entries completely, without flushing to disk. @throws the system error, such as ENOSPC */
+  /** Writes the complete entries, but does not flush them to disk. @throws the system error, such as ENOSPC */
   append(...entries: readonly Entry[]): void
   /** Returns when all appended entries are flushed to disk. */
   sync(): void
@@ -19,7 +19,7 @@ export interface JournalFile<Entry> {
 /** A complete line of a journal. */
 export interface JournalLine {
   /**
-   * `undefined` if the line is not valid JSON, because a write failed in the middle. Such an entry was never
+   * The entry; `undefined` if the line is not valid JSON, because writing it failed. Such an entry was never
    * acknowledged.
    */
   value: unknown
@@ -38,7 +38,7 @@ export function createJournal<Entry>(path: string): JournalFile<Entry> {
   return journalOver(openPrivateSync(path, 'ax'))
 }
 
-/** Opens a journal after the line that ends at `end`, and removes everything after that, such as a partial line. */
+/** Opens an existing journal to append entries. Removes all bytes from the offset `end` on, such as a partial line. */
 export function continueJournal<Entry>(path: string, end: number): JournalFile<Entry> {
   truncateSync(path, end)
   return journalOver(openPrivateSync(path, 'a'))
@@ -66,7 +66,7 @@ function journalOver<Entry>(file: number): JournalFile<Entry> {
     append(...entries) {
       const text = entries.map(lineOf).join('')
       const isBehindTorn = isTorn
-      // A full disk can accept part of an entry. In that case, start the next entry on a new line.
+      // A full disk can accept part of an entry. The next entry must then start on a new line to be readable.
       isTorn = true
       writeFileSync(file, isBehindTorn ? `\n${text}` : text)
       isTorn = false

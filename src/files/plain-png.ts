@@ -2,7 +2,7 @@ import { crc32, deflateSync } from 'node:zlib'
 
 const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
-/** Creates a PNG of one color: a palette with one entry, and one bit per pixel that is always 0. */
+/** Creates a PNG of one color. Its palette has one entry, to which every pixel refers with one bit. */
 export function plainPng(width: number, height: number, color: string): Buffer {
   const header = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0, 0, 0])
   header.writeUInt32BE(width, 0)

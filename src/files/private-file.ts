@@ -15,24 +15,24 @@ import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /**
- * The modes of private files (0600) and their folders (0700), which hold tokens, keys, links, and names of holders.
- * Files are created with this mode, because other users could open a file before its mode is changed. An existing file
- * keeps the mode that its owner chose.
+ * The modes of private files (0600) and their folders (0700), which hold tokens, keys, links, and names of holders. A
+ * file gets this mode when it is created. Otherwise, other users could open the file before its mode is changed. An
+ * existing file keeps the mode that its owner chose.
  */
 const FILE_MODE = 0o600
 const FOLDER_MODE = 0o700
 
-/** Opens a private file for writing. `w` truncates an existing file, and `wx` rejects it. */
+/** Opens a private file for writing. If the file exists, `w` truncates it, and `wx` fails. */
 export function openPrivate(path: string, flags: 'w' | 'wx'): Promise<FileHandle> {
   return open(path, flags, FILE_MODE)
 }
 
-/** Like `openPrivate`; `a` appends, `ax` creates the file and appends. */
+/** Opens a private file like `openPrivate`. `a` appends to the file, and `ax` appends to a new file. */
 export function openPrivateSync(path: string, flags: 'w' | 'wx' | 'a' | 'ax'): number {
   return openSync(path, flags, FILE_MODE)
 }
 
-/** Writes a complete file and flushes it to disk. */
+/** Writes a private file and flushes it to disk. */
 export async function writePrivate(path: string, content: string | Uint8Array): Promise<void> {
   const file = await openPrivate(path, 'w')
   try {
@@ -49,8 +49,8 @@ export function replacePrivateSync(path: string, text: string): void {
 }
 
 /**
- * Replaces an existing file of the user atomically. Keeps the mode of the file, and replaces the target of a symbolic
- * link.
+ * Replaces an existing file of the user atomically, and keeps its mode. If the path is a symbolic link, replaces the
+ * target.
  */
 export function replaceOwnSync(path: string, text: string): void {
   const file = realpathSync(path)
@@ -70,17 +70,17 @@ function replaceSync(path: string, text: string, mode: number): void {
 /** A pending replacement of the content of a file. */
 export interface Replacement {
   write(content: string | Uint8Array): void
-  /** Replaces the file. */
+  /** Flushes the draft to disk, and replaces the file with it. */
   commit(): void
-  /** Creates the file. @throws EEXIST if the file exists */
+  /** Flushes the draft to disk, and creates the file from it. @throws EEXIST if the file exists */
   commitNew(): void
   /** Closes the draft, and discards content that was not committed. Always call it. */
   close(): void
 }
 
 /**
- * Starts a draft next to the file that it replaces, so that after a crash the file has its complete old or new content.
- * (write-file-atomic would rename the draft even if a nearly full disk accepted only a part of it.)
+ * Starts a draft next to the file that the draft will replace, so that a crash never leaves a mixture.
+ * write-file-atomic is not used: it replaces the file even if a full disk accepted only a part of the draft.
  */
 export function beginReplacement(path: string, mode: number = FILE_MODE): Replacement {
   const draft = `${path}.${randomUUID()}`
@@ -107,14 +107,14 @@ export function beginReplacement(path: string, mode: number = FILE_MODE): Replac
   }
 }
 
-/** Returns the path of a file while it is incomplete. */
+/** Returns the path of the draft to which `writePrivateWhole` writes. */
 export function draftOf(path: string): string {
   return `${path}.part`
 }
 
 /**
- * Writes a file in pieces and renames it only when it is complete and flushed to disk. Without `replaces`, keeps a file
- * that was created concurrently. The caller must hold the lock of the file. Overwrites the draft of a killed run.
+ * Writes a file in pieces. The file appears under its name only when it is complete and flushed to disk. The caller
+ * must hold the lock of the file, because a draft that a killed run left is overwritten.
  * @throws EEXIST if the file exists and `replaces` is false; errors of the pieces, after which no draft is left
  */
 export async function writePrivateWhole(
@@ -139,7 +139,7 @@ export async function writePrivateWhole(
   }
 }
 
-/** Creates a folder that only its owner can enter, and missing parent folders. */
+/** Creates a folder that only its owner can enter. Creates missing parent folders, too. */
 export function makePrivateFolder(path: string): void {
   try {
     makeFolder(path)
@@ -159,7 +159,7 @@ function makeFolder(path: string): void {
   }
 }
 
-/** Flushes a folder to disk, so that a new name in it is durable. */
+/** Flushes a folder to disk, so that a created or renamed file in the folder survives a power failure. */
 export function syncFolder(path: string): void {
   const folder = openSync(path, 'r')
   try {
@@ -169,14 +169,12 @@ export function syncFolder(path: string): void {
   }
 }
 
-/**
- * Whether other users of the machine can read or change a file. Always `false` on Windows, where modes do not show it.
- */
+/** Whether the mode lets other users of the machine read or change a file. Always `false` on Windows. */
 export function isOpenToOthers(path: string): boolean {
   return process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0
 }
 
-/** Whether a path is a pipe, such as a shell's <(command): it can be read only once and cannot be truncated. */
+/** Whether a path is a pipe, such as a shell's <(command). A pipe can be read only once and cannot be truncated. */
 export function isPipe(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFIFO() === true
 }
@@ -189,7 +187,7 @@ export function ifMissing<T>(fallback: T): (error: unknown) => T {
   }
 }
 
-/** Whether a path exists. @throws errors that prevent the check */
+/** Whether a path exists. @throws the system error if the path cannot be checked */
 export async function exists(path: string): Promise<boolean> {
   try {
     await stat(path)

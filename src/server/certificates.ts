@@ -12,10 +12,10 @@ export interface Certificate {
 
 const DAY_SECONDS = 86_400
 
-/** If a certificate expires in fewer days than this, doctor and the log warn about it. */
+/** The number of days before a certificate expires at which "passes doctor" and the log begin to warn. */
 export const WARNING_DAYS = 30
 
-/** If a certificate expires in fewer days than this, the log reports an error, because a renewal takes days. */
+/** The number of days before a certificate expires at which the log reports an error. A renewal takes days. */
 const URGENT_DAYS = 7
 
 export function certificatesOf({ apple }: { apple?: AppleIdentity }): Certificate[] {
@@ -57,7 +57,7 @@ export function warnOfExpiry(certificates: Certificate[], at: Date, log: Logger)
   }
 }
 
-/** Logs warnings about certificates that expire soon, now and once a day. */
+/** Logs certificates that expire soon, immediately and then once a day. */
 export function watchCertificates(
   certificates: () => Certificate[],
   { clock, log }: { clock: () => Date; log: Logger },

@@ -8,12 +8,12 @@ import { CredentialError } from '../wallets/wallet.ts'
 /** The role of a process: it serves requests (`api`), runs jobs and schedules (`worker`), or both (`all`). */
 export type ServerRole = 'all' | 'api' | 'worker'
 
-/** A credential: the path of a file, or its content if it starts with -----BEGIN or {. */
+/** A credential: the path of a file, or the content itself if the text starts with -----BEGIN or {. */
 export type Secret = string
 
 /** The number of days for which past records are kept; 0 keeps them forever. */
 export interface RetentionDays {
-  /** Webhook deliveries that have ended, with their attempts and events. */
+  /** The days for which ended webhook deliveries, their attempts, and their events are kept. */
   deliveriesDays: number
   auditDays: number
 }
@@ -25,9 +25,9 @@ export interface OidcConfig {
   clientSecret: string
   /** Whether email addresses count as verified regardless of the claim `email_verified`. */
   trustsEmail: boolean
-  /** The claim that lists the groups of a person. If omitted, roles come only from memberships. */
+  /** The claim that lists the groups of a person. If omitted, only memberships give roles. */
   rolesClaim?: string | undefined
-  /** The roles that groups have. A group that is named like a role also has that role in the workspace `default`. */
+  /** The roles of groups. In addition, a group with the name of a role has that role in the workspace `default`. */
   groupRoles: GroupRole[]
 }
 
@@ -40,9 +40,9 @@ export interface GroupRole {
 
 export interface Config {
   host: string
-  /** The port; 0 uses any free one. */
+  /** The port; 0 uses any free port. */
   port: number
-  /** The address of the metrics, if they are served; port 0 uses any free one. */
+  /** The address at which metrics are served; port 0 uses any free port. If omitted, metrics are not served. */
   metrics?: { host: string; port: number } | undefined
   databaseUrl: string
   /** The address for phones and browsers. Default: the listening address. */
@@ -60,10 +60,10 @@ export interface Config {
   rateBurst: number
   /** The maximum number of phones that a process pushes to per second for bulk changes; 0 means no limit. */
   pushRate?: number
-  /** The maximum number of submissions of join pages per minute. Default: the rates of `createJoinLimits`. */
+  /** The maximum number of join-page submissions per minute. Default: the rates of `createJoinLimits`. */
   joinRates?: { perAddress: number; perPage: number }
   maxConnections: number
-  /** The lifetime, in days, of the hosted links of a pass that has no expiry. */
+  /** The lifetime of hosted links, in days, if the pass has no expiry. */
   linkTtlDays: number
   /** The SMTP server and the sender of email. If omitted, the server sends no email. */
   mail?: { smtpUrl: string; from?: string | undefined } | undefined
@@ -74,7 +74,7 @@ export interface Config {
   allowInsecureWebhooks: boolean
   /** The number of trusted proxies in front of the server, which set X-Forwarded-For. */
   trustedProxies: number
-  /** Further paths of the PassKit web service, for passes that other providers issued. */
+  /** Additional paths of the PassKit web service, for imported passes that other providers issued. */
   applePrefixes?: string[]
   /** The origins whose pages can call the API from a browser. */
   corsOrigins?: string[]
@@ -98,7 +98,7 @@ export interface Config {
   }
 }
 
-/** Whether the host of a URL is this machine. Browsers trust such a host without https. */
+/** Whether the host of a URL is this machine. Browsers treat such a URL as secure even without https. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
 }

@@ -30,7 +30,7 @@ import type { WebhookSecrets } from './webhooks/webhook-secrets.ts'
 /** The services that all parts of the server share. */
 export interface Services {
   store: Store
-  /** The wallets with the server's own identities, for settings that all identities share. */
+  /** The wallets with the server's own identities. Use them only for settings that all identities share. */
   wallets: Wallets
   identities: Identities
   /** The breakers, which pause identities whose platform does not respond. */
@@ -41,25 +41,25 @@ export interface Services {
   issuing: Issuing
   definitions: Definitions
   images: Images
-  /** Packages for Apple Wallet; undefined if apple is not configured. */
+  /** The builder of Apple Wallet packages; undefined if apple is not configured. */
   packages?: Packages
   eventLoop: EventLoopScheduler
   /**
-   * The Apple push of the server's own identity; undefined if apple is not configured. Passes can have other
-   * identities, so push with `pushTo`.
+   * The Apple push of the server's own identity; undefined if apple is not configured. To push to the phones of a pass,
+   * use `pushTo`, because the pass can have another identity.
    */
   push?: ApplePush
   /** The synchronization with Google; undefined if google is not configured. */
   google?: GoogleSync
   webhookSecrets: WebhookSecrets
-  /** The keys that sign the heads of ledger and audit chains. */
+  /** The keys that sign the ends of the ledger and audit chains. */
   signingKeys: SigningKeys
-  /** Counts and logs registrations that were deleted because Apple reported their push tokens as invalid. */
+  /** Counts and logs device registrations that are deleted because Apple rejects their push tokens. */
   droppedRegistrations: DroppedRegistrations
   wakeUps: WakeUps
   doorActivity: DoorActivity
   linkOpens: LinkOpens
-  /** Creates and verifies the tokens in the forms of join pages. */
+  /** Creates and verifies the tokens in join-page forms. */
   formTokens: FormTokens
   /** Sends email; undefined without --smtp-url. */
   mail?: Mailer
@@ -83,7 +83,7 @@ export type JobServices = Pick<Services, 'store' | 'clock' | 'log'>
 /** The services of long jobs. If the server stops, a long job ends after its current transaction. */
 export type LongJobServices = Pick<Services, 'store' | 'clock' | 'stopping' | 'eventLoop'>
 
-/** The services without the store: each request has its own store, which is limited to the projects of its token. */
+/** The services without the store. Each request has its own store, which is limited to the projects of its token. */
 export type SharedServices = Omit<Services, 'store'>
 
 export interface RequestContext {
@@ -92,12 +92,14 @@ export interface RequestContext {
   workspaceId: string
   token: TokenWithWorkspace
   correlationId: string
-  /** The time of the request. All its writes use this time. */
+  /** The time of the request, which all writes of the request use. */
   now: Date
   headers: Headers
   /** The work in flight in this process, by workspace. */
   inFlight: InFlight
-  /** Seals a cursor for a handler that encodes its own body. In other responses, cursors are sealed automatically. */
+  /**
+   * Seals a cursor. Only for a handler that encodes its own body: in other bodies, cursors are sealed automatically.
+   */
   sealCursor: (cursor: string) => string
 }
 

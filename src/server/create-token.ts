@@ -8,9 +8,9 @@ export interface TokenOptions {
   role: Role
   /** The scopes. Default: all. */
   scopes?: Scope[] | undefined
-  /** The only projects that the token can access. Default: the whole workspace. */
+  /** The projects that the token can access. Default: the whole workspace. */
   projectIds?: string[] | null | undefined
-  /** The expiry; null for none. Default: in a year. */
+  /** The expiry; null for a token that never expires. Default: in a year. */
   expiresAt?: Date | null | undefined
 }
 
@@ -22,7 +22,7 @@ export interface MadeToken {
 
 const LIFETIME_MS = 365 * 86_400_000
 
-/** Tokens expire by default, so that forgotten ones do not stay valid. Doctor reports tokens that expire soon. */
+/** Returns the default expiry. Without a default, forgotten tokens would stay valid forever. */
 function defaultExpiry(at: Date): Date {
   return new Date(at.getTime() + LIFETIME_MS)
 }
@@ -44,7 +44,7 @@ export async function createToken(
   return { text, token }
 }
 
-/** A token is reported if it expires within this time. */
+/** The time before its expiry at which a token is first reported. */
 const NOTICE_MS = 30 * 86_400_000
 const MAX_REPORTED = 20
 

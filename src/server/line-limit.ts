@@ -4,11 +4,11 @@ export interface LineLimit {
   admits(source: string): boolean
 }
 
-/** The maximum lines per minute, in total and per source, so that no client can fill the disk. */
+/** The maximum numbers of lines per minute, in total and per source. Without them, a client could fill the disk. */
 const MAX_LINES = 60
 const MAX_LINES_BY_SOURCE = 10
 const WINDOW_SECONDS = 60
-/** The maximum number of sources with a separate count in a minute. */
+/** The maximum number of sources that are counted per minute. */
 const MAX_SOURCES = 10_000
 
 interface Window {
@@ -19,12 +19,12 @@ interface Window {
 }
 
 export interface LineLimitOptions {
-  /** Lines per minute and source (default 10). */
+  /** The maximum number of lines per minute and source (default 10). */
   linesBySource?: number
   now?: () => number
 }
 
-/** @param onLeftOut called after a minute that had omitted lines, with their number and the number of all sources */
+/** @param onLeftOut called after each minute with omitted lines, with the numbers of these lines and of all sources */
 export function createLineLimit(
   onLeftOut: (leftOut: number, sources: number) => void,
   { linesBySource = MAX_LINES_BY_SOURCE, now = monotonicSeconds }: LineLimitOptions = {},
@@ -53,7 +53,7 @@ export function createLineLimit(
         window.lines += 1
         return true
       }
-      // Report omitted lines even if no other line follows.
+      // Without this timer, omitted lines would be reported only when another line follows.
       if (window.leftOut === 0) setTimeout(() => current === window && close(), WINDOW_SECONDS * 1000).unref()
       window.leftOut += 1
       return false

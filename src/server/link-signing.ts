@@ -17,7 +17,7 @@ import type { StoredPass } from '../storage/passes/pass-row.ts'
 type LinkKind = 'smart' | 'group' | Platform
 /**
  * The kinds of links. Tokens contain the index of the kind in this list. An index must never change, so platforms that
- * were added later come after `group`.
+ * were added after `group` follow it.
  */
 export const linkKinds: readonly LinkKind[] = ['smart', ...platforms.slice(0, 2), 'group', ...platforms.slice(2)]
 
@@ -37,7 +37,7 @@ export interface Link {
 
 type LinkCheck = { ok: true; link: Link } | { ok: false; reason: 'malformed' | 'tampered' | 'expired' }
 
-/** The key of links. A KeyObject is faster, because bytes are converted to a key for each signature. */
+/** The key that signs links. A KeyObject is faster than bytes, which Node converts to a key for each signature. */
 type LinkKey = KeyObject | Uint8Array
 
 const VERSION = 1
@@ -52,7 +52,7 @@ export function signLink({ kind, ...facts }: Link, key: LinkKey): string {
   return sign(kind, toBytes(facts), key)
 }
 
-/** Returns the bytes of a token with all facts except the kind. The links of a pass differ only in the kind. */
+/** Returns the bytes of a token with all facts except the kind. All links of a pass share these bytes. */
 function toBytes({ workspaceId, passId, generation, expiresAt }: Omit<Link, 'kind'>): Buffer {
   const bytes = Buffer.alloc(FACTS_BYTES + TAG_BYTES)
   parseUuid(workspaceId).copy(bytes, 1)
@@ -92,8 +92,8 @@ export function verifyLink(token: string, keys: readonly LinkKey[], at: Date): L
 }
 
 /**
- * Returns the expiry of a link: the expiry of the pass, but at least 30 days from now, because a mailed link can be
- * opened later. If the pass has no expiry, the link lasts for `ttlDays`.
+ * Returns the expiry of a link. The link expires with its pass, but not before 30 days from now, because people open
+ * mailed links late. If the pass has no expiry, the link expires after `ttlDays`.
  */
 export function linkExpiry(passExpiresAt: Date | null, at: Date, ttlDays = 400): Date {
   if (passExpiresAt === null) return new Date(at.getTime() + ttlDays * DAY_MS)
@@ -130,9 +130,7 @@ export function createLinks({ keys, publicUrl, platforms: configured, ttlDays }:
     publicUrl,
     urlFor: (kind: Platform | 'smart', pass: StoredPass, at: Date) => linksOf(pass, at)(kind),
     verify: (token: string, at: Date) => verifyLink(token, acceptedKeys, at),
-    /**
-     * Returns the links of an installable pass; null for a platform that is not configured, and for a missing group.
-     */
+    /** Returns the links of an installable pass. The link of an unconfigured platform or of a missing group is null. */
     build(pass: StoredPass, at: Date): Record<LinkKind, string | null> {
       const urlOf = linksOf(pass, at)
       return {

@@ -4,7 +4,7 @@ import { createLineLimit, monotonicSeconds } from './line-limit.ts'
 
 export type { Logger } from 'pino'
 
-/** Creates a logger on stderr. Repeated failures are logged once a minute, with the number of omitted lines. */
+/** Creates a logger on stderr. Logs the same failure at most once a minute, and the number of omitted lines. */
 export function createLogger(
   level: string,
   stream: DestinationStream = destination(2),
@@ -34,8 +34,8 @@ export function createLogger(
 }
 
 /**
- * Returns a key for the failure in a log line whose repetitions can be omitted: a line with no facts except an error,
- * or with an outage of the database. Returns undefined for other lines.
+ * Returns a key for a failure whose repeated log lines can be omitted: the line has no facts except an error, or the
+ * database is unavailable. Returns undefined for other lines.
  */
 function repeatableFailure([facts, message]: readonly unknown[]): string | undefined {
   const { err } = (facts ?? {}) as { err?: unknown }

@@ -1,4 +1,4 @@
-/** Counts by key. A key whose count returns to 0 takes no memory. */
+/** Creates counters by key. A key is removed when its count returns to 0, so that memory is bounded. */
 export function createCounters() {
   const counts = new Map<string, number>()
   let total = 0

@@ -3,21 +3,21 @@ import { ApiError } from '../../core/errors.ts'
 import { ACTIVE_MS } from '../../storage/db/fair-gate.ts'
 
 /**
- * The event-loop scheduler, which shares time among workspaces. While the event loop has spare time, no work waits.
- * When the event loop is busy, a workspace yields to a workspace with less recent work, and its large requests and jobs
- * also yield to its own small requests. Neither thousands of new passes nor expensive lists can therefore delay a scan.
+ * The event-loop scheduler, which shares time among workspaces, so that neither thousands of new passes nor expensive
+ * lists delay a scan. While the event loop has spare time, no work waits. When the event loop is busy, a workspace
+ * yields to a workspace with less recent work. Large requests and jobs also yield to small requests of their workspace.
  * A workspace that yields has at most SMALL_IN_FLIGHT small requests, one large request or list, and one batch of jobs
  * in flight. After a large request, a list, or a batch, the next work of the same kind and workspace waits for as long
  * as that work took. Do not use the scheduler for work that waits for the network (decisions/0003).
  */
 export interface EventLoopScheduler {
   /**
-   * Waits until a request can start. Call the returned function when the work of the request is done.
-   * @param bytes the size of the body, which approximates the cost of the request; LIST_BYTES for a list
+   * Waits until a request can start. Call the returned function when the request has ended.
+   * @param bytes the size of the body, which approximates the cost of the request. For a list, pass LIST_BYTES
    * @throws ApiError SERVICE_UNAVAILABLE on timeout
    */
   enterRequest(workspaceId: string, bytes: number): Promise<Leave>
-  /** Waits until a batch of jobs, or a part of other long work, can start. */
+  /** Waits until a batch of `count` jobs, or a part of other long work, can start. */
   enterJobs(workspaceId: string, count: number): Promise<Leave>
   close(): void
 }
@@ -26,24 +26,24 @@ export interface EventLoopScheduler {
 export type Leave = () => void
 
 export interface EventLoopSchedulerOptions {
-  /** Returns the fraction of time since the last call that the event loop was busy, from 0 to 1. */
+  /** Returns the fraction of the time since the last call in which the event loop was busy, from 0 to 1. */
   measure?: (() => number) | undefined
 }
 
 /**
- * `fraction`: if the event loop is busy for more than this fraction of the time, workspaces yield to each other. `ms`:
- * they continue to yield for this time after the last such measurement.
+ * The thresholds for yielding. If the event loop is busy for more than `fraction` of the time, workspaces yield to each
+ * other, until `ms` after the last such measurement.
  */
 const BUSY = { fraction: 0.6, ms: 3_000 }
 
 /**
- * The bounds of the pause that follows large work of a workspace. The maximum limits the pause if the work took minutes
- * because the database or the process was suspended. The minimum is also the interval of measurements, and the time for
- * which large requests and jobs yield after a small request.
+ * The minimum and maximum pause after large work of a workspace. Without the maximum, the pause would take minutes if
+ * the database or the process was suspended during the work. The minimum is also the interval of measurements, and the
+ * time for which large requests and jobs yield after a small request.
  */
 const REST_MS = { least: 100, most: 5_000 }
 
-/** The fraction of past use that remains after each measurement. After two seconds, half of it remains. */
+/** The factor by which the recorded use of a workspace decays at each measurement: by half in two seconds. */
 const DECAY = 0.965
 
 /** The maximum number of small requests that a workspace has in flight while it yields. */
@@ -53,8 +53,8 @@ const SMALL_IN_FLIGHT = 8
 const COST = { byte: 1 / 2_048, job: 1 / 4 }
 
 /**
- * A list is scheduled like a request with a body of this size. The size is high, because any list can read many rows.
- * Bodies above half of this size are large. Bodies of scans and other interactive requests are smaller.
+ * The body size that is assumed for a list. It is high, because a list can read many rows. A body above half of this
+ * size is large. The bodies of scans and other interactive requests are smaller.
  */
 export const LIST_BYTES = 8_192
 
@@ -65,12 +65,12 @@ export const isLarge = (bytes: number) => bytes > LIST_BYTES / 2
 const TIMEOUT_MS = 10_000
 
 /**
- * Kinds of work. A list is large, but does not yield to small requests of its workspace, because a person at a door can
- * be waiting for the list.
+ * The kinds of work. Unlike other large requests, a list does not yield to small requests of its workspace, because
+ * door staff can be waiting for the list.
  */
 type Kind = 'small' | 'list' | 'large' | 'jobs'
 
-/** The work of a workspace that counts toward one limit. */
+/** The running and waiting work of a workspace under one limit, such as its jobs. */
 interface Line {
   inWork: number
   restsUntil: number
@@ -134,8 +134,8 @@ export function createEventLoopScheduler({
     compareUse(workspace)
     if (kind === 'small') workspace.smallAt = workspace.seenAt
     if (kind === 'list' && !mustYield(workspace, kind)) {
-      // Start a list without queuing it: large requests in its line can be yielding to small requests of the workspace,
-      // to which a list does not yield.
+      // Start the list without queuing it. Otherwise, the list would wait behind large requests that yield to small
+      // requests of the workspace.
       workspace.use += cost
       return Promise.resolve(() => undefined)
     }

@@ -1,12 +1,12 @@
 import { ApiError } from '../../core/errors.ts'
 import { createCounters } from './counters.ts'
 
-/** Counters of concurrent use per workspace in this process, such as requests in flight. */
+/** Counters of concurrent uses of a workspace in this process, such as requests in flight. */
 export interface InFlight {
   count(workspaceId: string): number
   /**
    * Counts one use until the returned function is called. A party of the workspace, such as a door, is rejected if it
-   * has at least as many uses as are free, so that some always remain for other parties.
+   * already has as many uses as are free, so that other parties always find free uses.
    * @throws ApiError TOO_MANY_REQUESTS with Retry-After
    */
   enter(workspaceId: string, allowed: number, party?: string): () => void
@@ -47,13 +47,13 @@ export function createInFlight(
 }
 
 /**
- * A limit on the memory for bodies of concurrent requests. Parsed text, values, and rows take several times the size of
- * a body, so bodies have a limit per process and a lower limit per workspace.
+ * Limits the bodies of concurrent requests, per process and per workspace. Otherwise, large bodies would use up the
+ * memory, because the parsed text, values, and rows take several times the size of a body.
  */
 export interface BodyRoom {
   /**
-   * Opens a reservation for the body of a request. Call `leave` when the response is ready. A party of the workspace,
-   * such as a door, must leave at least as much memory free as it uses, so that other parties always find some.
+   * Opens an empty reservation for the body of a request. Call `leave` when the response is ready. A party of the
+   * workspace, such as a door, must leave as much memory free as it uses, so that other parties always find memory.
    */
   enter(workspaceId: string, party?: string): BodyPlace
 }
@@ -61,17 +61,17 @@ export interface BodyRoom {
 /** A reservation that grows while a body arrives. */
 export interface BodyPlace {
   /**
-   * @throws ApiError TOO_MANY_REQUESTS if the workspace has no memory left, SERVICE_UNAVAILABLE if the process has none
+   * @throws ApiError TOO_MANY_REQUESTS at the limit of the workspace, SERVICE_UNAVAILABLE at the limit of the process
    */
   reserve(bytes: number): void
   leave(): void
 }
 
-/** The maximum bytes of bodies in memory, per process and per workspace. */
+/** The maximum number of bytes of request bodies in memory, per process and per workspace. */
 export interface BodyRoomOptions {
   processBytes: number
   workspaceBytes: number
-  /** Returns the error to throw if a limit is reached. The default errors name request bodies. */
+  /** Returns the error to throw at a limit. Default: an error about request bodies. */
   toError?: (isOfWorkspace: boolean) => ApiError
 }
 
@@ -116,8 +116,8 @@ export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRo
 const BODY_BYTES: BodyRoomOptions = { processBytes: 64 * 2 ** 20, workspaceBytes: 16 * 2 ** 20 }
 
 /**
- * Returns the error if no memory is left for a body. The response closes the connection, because no other request can
- * follow the unread body.
+ * Returns the error if a body would exceed a limit. The response closes the connection, because the client cannot send
+ * another request after the unread body.
  */
 function noRoom(code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE', what: string, details = {}): ApiError {
   return new ApiError(code, {

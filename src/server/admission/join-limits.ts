@@ -1,12 +1,12 @@
 import { createLimit, createOwnBuckets, type Limit } from './rate-limit.ts'
 
-/** The limits on submissions of join pages, at each server. */
+/** The limits on join-page submissions, at each server. */
 export interface JoinLimits {
   /** The limit by client address. */
   address: Limit
   /**
-   * The limit by page, with networks as parties: if some networks use up most of the limit, only their submissions are
-   * rejected.
+   * The limit by page. Its parties are networks: if some networks use up most of the limit, only submissions from these
+   * networks are rejected.
    */
   page: Limit
 }

@@ -2,12 +2,12 @@ import { ApiError } from '../../core/errors.ts'
 import { createCounters } from './counters.ts'
 
 /**
- * A limit on concurrent requests without a token, in total and per address, so that unauthenticated clients cannot use
- * up the server. Requests above the limit wait for up to `timeoutMs`.
+ * Limits concurrent requests without a token, in total and per address. Otherwise, unauthenticated clients could use up
+ * the server. Requests above the limit wait for up to `timeoutMs`.
  */
 export interface PublicGate {
   /**
-   * Waits for a place. Resolves to the function that frees the place.
+   * Waits until a request can start. Call the returned function when the request has ended.
    * @throws ApiError SERVICE_UNAVAILABLE with Retry-After
    */
   enter(address: string): Promise<() => void>
@@ -23,7 +23,7 @@ export interface PublicGateOptions {
   timeoutMs: number
 }
 
-/** The default limits. They admit many visitors behind one address, such as an address of a mobile carrier. */
+/** The default limits. They are high enough for many visitors behind one address of a mobile carrier. */
 const PUBLIC_LIMITS: PublicGateOptions = {
   atOnce: 128,
   atOnceByAddress: 32,

@@ -7,9 +7,9 @@ export interface Shares {
 }
 
 /**
- * Shares slots among workspaces. A workspace can take another slot while it holds fewer slots than are free: a single
- * workspace gets half of the slots, and two workspaces get a third each. Some slots therefore stay free for other
- * workspaces, no matter how long slots are held.
+ * Shares the slots of a job queue among workspaces. A workspace can take another slot while it holds fewer slots than
+ * are free: a single workspace gets half of the slots, and two workspaces get a third each. Slots therefore stay free
+ * for other workspaces, even if jobs hold their slots for a long time.
  */
 export function createShares(slots: number): Shares {
   const held = createCounters()

@@ -5,38 +5,38 @@ import { monotonicSeconds } from '../line-limit.ts'
 import { createCounters } from './counters.ts'
 import { createPublicGate, type PublicGate } from './public-gate.ts'
 
-/** Counts a request of a key, or rejects it. @throws ApiError RATE_LIMITED with Retry-After */
+/** Counts a request of a key, or rejects the request. @throws ApiError RATE_LIMITED with Retry-After */
 export type Limit = (key: string, cost?: number, party?: string) => void
 
 /** All rate limits of a server. */
 export interface Limits {
   /**
-   * The limit of requests with a token, by token ID. The doors of a project share one limit, and each door is a party.
+   * The limit of requests with a token, by token ID. The doors of a project share one limit, with each door as a party.
    */
   token: Limit
   /** The limits of requests without a token, by client address. */
   byAddress: Record<AddressLimit, Limit>
-  /** The limit, by pass, of removals from its last Apple wallet. */
+  /** The limit of removals of a pass from its last Apple wallet, by pass. */
   removals: Limit
   /** The limit of concurrent requests without a token. */
   publicGate: PublicGate
-  /** The buckets of the limit by token, with usage shared among servers; undefined if the limit is disabled. */
+  /** The buckets of the limit by token, which servers share; undefined if the limit is disabled. */
   buckets: Buckets | undefined
 }
 
-/** Requests per second and client address, and removals per pass, at each server. */
+/** The rates at each server: requests by client address, and removals by pass. */
 const RATES = {
-  /** Opened links and rejected requests. Both can be attempts to guess a link or a token. */
+  /** Opened links and rejected requests, which can be attempts to guess a link or a token. */
   address: { perSecond: 20, burst: 100 },
   /** Files that are the same for all clients: pages, the API description, images. */
   files: { perSecond: 50, burst: 200 },
-  /** Requests of phones and platforms. Carriers put thousands of phones behind one address. */
+  /** Requests of phones and platforms. The rate is high: carriers put thousands of phones behind one address. */
   wallets: { perSecond: 500, burst: 2_000 },
-  /** Health checks have a separate limit, so that load balancers do not mistake a busy server for a stopped one. */
+  /** Health checks. With a shared limit, a load balancer could mistake a busy server for a stopped one. */
   health: { perSecond: 100, burst: 200 },
   /**
-   * Removals of a pass from its last Apple wallet. Its holder can remove and add it repeatedly. Each removal causes
-   * events that are stored, sent to webhooks, and counted. Legitimate use stays far below the limit.
+   * Removals of a pass from its last Apple wallet. Without a limit, a holder could remove and add the pass repeatedly,
+   * and each removal causes events that are stored, sent to webhooks, and counted.
    */
   removal: { perSecond: 1 / 60, burst: 20 },
 } as const satisfies Record<string, Rate>
@@ -46,7 +46,7 @@ export type AddressLimit = Exclude<keyof typeof RATES, 'removal'>
 
 /**
  * Creates the limits of tokens and addresses in this process.
- * @param rate the rate of each token. 0 requests per second disables the limits of tokens and addresses
+ * @param rate the rate of each token. With 0 requests per second, the limits of tokens and addresses are disabled
  */
 export function createLimits(rate: Rate): Limits {
   const isOff = rate.perSecond === 0
@@ -65,8 +65,8 @@ export function createLimits(rate: Rate): Limits {
 }
 
 /**
- * Rejections are delayed to slow down clients that ignore Retry-After, since a rejection costs almost as much as a
- * response. Only `perKey` are delayed at the same time, so that they cannot occupy all connections.
+ * The delay of rejections. It slows down clients that ignore Retry-After, because a rejection costs almost as much as a
+ * response. At most `perKey` rejections of a key wait at a time, so that they cannot occupy all connections.
  */
 const DELAYED = { ms: 500, perKey: 64 }
 
@@ -114,8 +114,8 @@ export function createLimit(
 }
 
 /**
- * Creates buckets for one process. Deletes buckets that are full again, at most every USAGE_TTL_SECONDS.
- * @param maxKeys the number of keys with a separate bucket. All other keys share a bucket, so that memory is bounded
+ * Creates buckets that no other process shares. Deletes full buckets, at most every USAGE_TTL_SECONDS.
+ * @param maxKeys the maximum number of keys with a separate bucket. Further keys share one, to bound the memory
  */
 export function createOwnBuckets(rate: Rate, maxKeys = Number.POSITIVE_INFINITY): Pick<Buckets, 'take' | 'size'> {
   const buckets = createBuckets(rate)
@@ -133,13 +133,13 @@ export function createOwnBuckets(rate: Rate, maxKeys = Number.POSITIVE_INFINITY)
   }
 }
 
-/** The limit of a key: at most `burst` requests together (at least 1), and then `perSecond` requests per second. */
+/** The limit of a key: up to `burst` requests (at least 1) at once, refilled by `perSecond` requests per second. */
 interface Rate {
   perSecond: number
   burst: number
   /**
-   * A party is rejected if its requests, multiplied by this factor, are at least as many as remain. With 9, one party
-   * gets a tenth of the burst, and ten greedy parties leave over a third to others. Default: 1.
+   * A party is rejected unless more requests remain than its own requests times this factor. With 9, one party gets a
+   * tenth of the burst, and ten greedy parties leave over a third of the burst to others. Default: 1.
    */
   partyWeight?: number
 }
@@ -147,18 +147,18 @@ interface Rate {
 /** Rate limits by key. Times are in seconds of a monotonic clock. */
 export interface Buckets {
   /**
-   * Counts a request and returns undefined, or returns the seconds until it is allowed. A `cost` above 1 counts as
-   * several requests: the request is allowed if a request of cost 1 would be, and later requests wait until the debt is
-   * refilled. A party of a shared key can be rejected earlier (`partyWeight`), so that some requests remain for other
-   * parties.
+   * Counts a request and returns undefined, or returns the seconds until the request is allowed. A request with a
+   * `cost` above 1 is allowed if one request remains, and counts as `cost` requests. Later requests then wait until the
+   * bucket is refilled. A party of a shared key can be rejected earlier (`partyWeight`), so that requests remain for
+   * other parties.
    */
   take(key: string, now: number, cost?: number, party?: string): number | undefined
   /**
-   * Returns the number of requests that this process admitted, by key. A count grows while its key is in use, and is
-   * reported for USAGE_TTL_SECONDS after the last request.
+   * Returns the number of requests that this process admitted, by key. A count only grows, until it is dropped
+   * USAGE_TTL_SECONDS after the last request of its key.
    */
   usage(now: number): Record<string, number>
-  /** Deducts requests that the process `from` admitted since its usage was last read. */
+  /** Deducts the `count` requests that the process `from` admitted since its usage was last read. */
   merge(from: string, key: string, count: number, now: number): void
   /** Divides the remaining requests among this and the other processes. Call it after an exchange of usage. */
   share(processes: number, now: number): void
@@ -167,7 +167,7 @@ export interface Buckets {
 }
 
 interface Bucket {
-  /** The remaining requests of all processes, as far as is known. Negative if processes admitted too many. */
+  /** The remaining requests, as of the last exchange of usage. Negative if the processes together admitted too many. */
   level: number
   filledAt: number
   /** The requests that this process can admit before the next exchange of usage. */
@@ -177,19 +177,19 @@ interface Bucket {
   knownSince: number
   /** The time at which each of the other processes last admitted a request of the key. */
   others: Map<string, number>
-  /** The part of the used requests that each party caused. A refill reduces all parts in proportion. */
+  /** The number of used requests of each party. A refill reduces these numbers in proportion. */
   parts: Map<string, number>
 }
 
-/** The time for which a count is reported after it last rose, so that no process misses it. */
+/** The time for which a count of usage is reported after its last change, so that each process reads the count. */
 const USAGE_TTL_SECONDS = 5
 
-/** A party whose part falls below this number is removed from `parts`: it no longer changes a decision. */
+/** The number of used requests below which a party is removed from `parts`, because it no longer affects a decision. */
 const LEAST_PART = 0.01
 
 /**
- * Creates token buckets that several processes share. Each process has a copy, admits at most its share until the next
- * exchange of usage, and then deducts the requests that the others admitted.
+ * Creates token buckets that several processes share. Each process has a copy of the buckets, and admits at most its
+ * share. At each exchange of usage, it deducts the requests that the other processes admitted.
  */
 export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buckets {
   const capacity = Math.max(1, burst)
@@ -228,8 +228,8 @@ export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buck
   }
 
   /**
-   * Returns the number of processes that use the key. For a new key, returns the number of all processes until each of
-   * them had time to report its usage.
+   * Returns the number of processes that use the key. While a key is too new for all processes to have reported their
+   * usage, returns the number of all processes.
    */
   function users(bucket: Bucket, now: number): number {
     if (now - bucket.knownSince < ACTIVE_MS / 1000) return instances
@@ -256,11 +256,11 @@ export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buck
     usage(now) {
       const counts: [string, number][] = []
       for (const [key, bucket] of buckets) {
-        // Reset stale counts: when the key reappears, other instances treat its whole count as new.
+        // Stop reporting an idle key, and reset its count: other instances treat a count that reappears as new.
         if (now - bucket.spentAt > USAGE_TTL_SECONDS) bucket.usage = 0
         if (bucket.usage > 0) counts.push([key, bucket.usage])
       }
-      // Report only the keys with the highest usage. The limits of the other keys apply per process.
+      // Report only the MAX_NAMES keys with the highest usage. Each process limits the other keys separately.
       if (counts.length > MAX_NAMES) {
         counts.sort(([, one], [, other]) => other - one)
         for (const [key] of counts.splice(MAX_NAMES)) buckets.get(key)!.usage = 0
@@ -271,7 +271,7 @@ export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buck
     merge(from, key, count, now) {
       const bucket = open(key, now)
       fill(bucket, now)
-      // Limit the debt, so that a key waits at most a second longer than a burst takes to refill.
+      // Limit the debt. Otherwise, a key could wait for much longer than a burst takes to refill.
       bucket.level = Math.max(-burst - perSecond, bucket.level - count)
       bucket.others.set(from, now)
     },
@@ -281,7 +281,7 @@ export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buck
       for (const [key, bucket] of buckets) {
         fill(bucket, now)
         if (bucket.usage === 0 && bucket.level === capacity) buckets.delete(key)
-        // Allow at least one request, because the share of a process in a small limit can be less than one.
+        // Allow at least one request. In a small limit, the share of a process can be less than one request.
         else bucket.allowance = Math.max(1, bucket.level / users(bucket, now))
       }
     },

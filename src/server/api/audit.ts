@@ -4,10 +4,10 @@ import type { Repositories } from '../../storage/store.ts'
 import type { RequestContext } from '../context.ts'
 
 /**
- * Records an action in the audit log, in the transaction that performs it. The log contains no values that the action
- * writes, such as labels, variables, texts, or secrets.
- * @param targetId the ID of the changed row; null if `targetCount` rows changed
- * @param details set `passId` if the action concerns a pass, but changes another row
+ * Records an action in the audit log, in the transaction of the action. Do not log the values that the action writes,
+ * such as labels, variables, texts, or secrets.
+ * @param targetId the ID of the changed row; null if several rows changed (`targetCount`)
+ * @param details set `passId` if the action changes another row, but concerns a pass
  */
 export function audit(
   tx: Repositories,
@@ -43,7 +43,7 @@ export function auditEach(
 }
 
 /**
- * Returns an operator as an actor: the account, the machine, and the command. Omits the arguments of the command,
+ * Returns an operator for the audit log: the account, the machine, and the command. Omits the arguments of the command,
  * because they can contain passwords and personal data.
  * @param command the command as typed, such as `token create`
  */
@@ -55,7 +55,7 @@ function account(): string {
   try {
     return userInfo().username
   } catch {
-    // In a container, an account can lack a name: use its ID.
+    // In a container, the account can have no name: use its ID.
     return `uid ${process.getuid?.() ?? 'unknown'}`
   }
 }

@@ -13,18 +13,18 @@ interface Asking {
 }
 
 /**
- * The remaining capacity below which usage is read under a lock, so that concurrent requests cannot exceed the limit.
- * Above it, the usage in the cached token is enough: it is at most a second old, and no client writes this much in a
- * second.
+ * The distance from a limit below which usage is read under a lock. Otherwise, concurrent requests could exceed the
+ * limit. Above this distance, the usage in the cached token is exact enough: the token is at most a second old, and no
+ * client writes this much in a second.
  */
 const FAR: StoredUsage = { passes: 100_000, storedBytes: 1024 ** 3 }
 const stored = Object.keys(FAR) as (keyof StoredUsage)[]
 
-/** Reserves space for data that is about to be stored. Returns an error if there is no space. */
+/** Reserves capacity for data that is about to be stored. Returns an error if the data would exceed a limit. */
 export type TakeRoom = (wanted: Partial<StoredUsage>) => ApiError | undefined
 
 /**
- * Returns a function that checks the limits on passes and bytes. Near a limit, locks the workspace until the
+ * Returns a function that checks the limits on passes and bytes. If a limit is near, locks the workspace until the
  * transaction ends.
  */
 export async function openRoom(tx: Repositories, { workspaceId, token }: Asking): Promise<TakeRoom> {
@@ -39,7 +39,7 @@ export async function openRoom(tx: Repositories, { workspaceId, token }: Asking)
   }
 }
 
-/** Does nothing if `bytes` is not positive. @throws ApiError CONFLICT if the workspace has no space for the bytes */
+/** Checks the limit on bytes, if `bytes` is positive. @throws ApiError CONFLICT if the bytes would exceed the limit */
 export async function requireBytes(tx: Repositories, asking: Asking, bytes: number): Promise<void> {
   if (bytes <= 0) return
   const problem = (await openRoom(tx, asking))({ storedBytes: bytes })
@@ -51,7 +51,7 @@ export function bytesOf(value: object): number {
 }
 
 /**
- * Checks a limit under the lock of the workspace, in the transaction that adds to the usage.
+ * Locks the workspace and checks a limit. Call it in the transaction that adds to the usage.
  * @throws ApiError CONFLICT if the usage has reached the limit
  */
 export async function requireUnderLimit(
@@ -67,20 +67,20 @@ export async function requireUnderLimit(
 }
 
 /**
- * The maximum age of a job count. A count at the limit expires earlier, so that a workspace can continue soon after
- * jobs have run.
+ * The maximum age of a job count. At the limit, a count expires after RECOUNTED_MS, so that a workspace can queue jobs
+ * soon after others have run.
  */
 const COUNTED_MS = 10_000
 const RECOUNTED_MS = 1_000
 const MAX_WORKSPACES = 10_000
 
-/** Adds jobs to the count before they are queued. Returns an error if the jobs would exceed the limit. */
+/** Counts jobs that are about to be queued. Returns an error if the jobs would exceed the limit. */
 export type TakeQueue = (context: Asking & { store: Store; now: Date }, jobs: number) => Promise<ApiError | undefined>
 
 /**
- * Limits waiting jobs. Jobs change too fast for a stored counter, so they are counted periodically, and this process
- * adds its own jobs in between. The limit can be exceeded by the jobs that other processes queue within ten seconds,
- * and by the fan-out of broadcasts.
+ * Limits waiting jobs. Jobs change too fast for a stored counter. The jobs are therefore counted every COUNTED_MS, and
+ * this process adds its own new jobs in between. Jobs that other processes queue in between, and the fan-out of
+ * broadcasts, can exceed the limit.
  */
 export function createTakeQueue(): TakeQueue {
   const counts = new Map<string, { jobs: number; at: number }>()

@@ -3,8 +3,8 @@ import type { Repositories } from '../../storage/store.ts'
 import type { RequestContext } from '../context.ts'
 
 /**
- * Returns the project of a scan: the given one, or the only project of the token. If the token is bound to several
- * projects, the request must name one, because even a scan without a matching pass is recorded in a project.
+ * Returns the project of a scan: `projectId`, or the only project of the token. If the token has several projects, the
+ * request must name the project, because a scan without a matching pass is also recorded in a project.
  * @throws ApiError NOT_FOUND if the token cannot access the project, VALIDATION_ERROR if the request must name one
  */
 export function projectOfScan(projectId: string | undefined, { token }: RequestContext): string | undefined {
@@ -21,7 +21,7 @@ export function projectOfScan(projectId: string | undefined, { token }: RequestC
 }
 
 /**
- * Returns the project of reported scans. This is the project of the token, because reports do not name one.
+ * Returns the project of reported scans: the project of the token, because reports do not name a project.
  * @throws ApiError FORBIDDEN if the token has several projects
  */
 export function projectOfReport({ token: { projectIds } }: RequestContext): string | undefined {
@@ -31,7 +31,7 @@ export function projectOfReport({ token: { projectIds } }: RequestContext): stri
   throw new ApiError('FORBIDDEN', { message, details: { projectIds } })
 }
 
-/** Permits a change outside projects. @throws ApiError FORBIDDEN if the token is bound to projects */
+/** Requires a token for the whole workspace. @throws ApiError FORBIDDEN if the token is bound to projects */
 export function requireWholeWorkspace({ token }: RequestContext, message: string): void {
   if (!token.projectIds) return
   throw new ApiError('FORBIDDEN', { message, details: { projectIds: token.projectIds } })

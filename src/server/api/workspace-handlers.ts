@@ -6,7 +6,7 @@ import { toPage, withIsoTimes } from '../http/responses.ts'
 export const workspace: Handlers<typeof workspaceContract> = {
   get: async (_, { store, workspaceId, token, now, inFlight }) => {
     const { name, expiresAt, limits } = token.workspace
-    // Omit the other fields, because a token that is bound to projects cannot see data of the whole workspace.
+    // A token that is bound to projects must not see data of the whole workspace.
     if (token.projectIds) return { id: workspaceId, name }
     const usage = { ...(await store.usage.read(workspaceId, now)), requestsInFlight: inFlight.count(workspaceId) }
     const ledgerPublicKey = (await store.chainHeads.findKeys(workspaceId))?.publicKey ?? null
@@ -30,7 +30,7 @@ export const tokens: Handlers<typeof tokensContract> = {
 export const identities: Handlers<typeof identitiesContract> = {
   list: async ({ query }, { store, workspaceId, token }) => {
     const { limit, offset = 0 } = query
-    // Return no items, because a token that is bound to projects cannot see data of the whole workspace.
+    // A token that is bound to projects must not see data of the whole workspace.
     if (token.projectIds) return { items: [], total: 0, limit, offset, nextCursor: null, hasMore: false }
     return toPage(await store.identities.list(workspaceId, query), (identity) => {
       const { id, platform, name, passTypeIdentifier, teamIdentifier, issuerId, expiresAt, status } = identity

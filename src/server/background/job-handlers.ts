@@ -54,12 +54,12 @@ function messageKinds(platform: Platform): string[] {
 }
 
 /**
- * The maximum number of jobs in flight, by queue and priority. A workspace gets at most half of the batches, rounded
- * up, so that its batches cannot hold all slots of a queue if a provider does not respond.
+ * The maximum number of batches in flight and of jobs per batch, by queue and priority. A workspace gets at most half
+ * of the batches, rounded up. Otherwise, its batches could hold all slots of a queue while a provider does not respond.
  */
 export const queueOptions = {
   issuing: {
-    // Batches are small, so that a pass of another workspace does not wait long.
+    // Large batches would delay the passes of other workspaces.
     interactive: { batchSize: 25, batches: 7 },
     bulk: { batchSize: 100, batches: 7 },
   },
@@ -70,14 +70,14 @@ export const queueOptions = {
   },
   google: {
     urgent: { batchSize: 10, batches: 7 },
-    // Keep few requests to Google in flight. The other jobs wait in the outbox.
+    // Few requests to Google are in flight at a time. The other jobs wait in the outbox.
     interactive: { batchSize: 2, batches: 7 },
-    // Keep this number low, because an urgent request has to wait for the bulk requests in flight.
+    // An urgent request has to wait for the bulk requests in flight, so keep their number low.
     bulk: { batchSize: 5, batches: 3 },
   },
-  // One webhook per batch, and many slots, so that slots remain free if many webhooks hang.
+  // One webhook per batch, and many batches, so that batches remain free even if many webhooks hang.
   webhooks: { interactive: { batchSize: 1, batches: 255 } },
-  // Run a few more jobs than the mailer has connections, so that a slow address does not delay other emails.
+  // More jobs than the mailer has connections, so that a slow address does not delay other emails.
   mail: { interactive: { batchSize: 1, batches: 7 } },
   database: {
     interactive: { batchSize: 1, batches: 7 },

@@ -11,9 +11,9 @@ import { emitRemovals, queueWalletUpdates } from '../wallet-sync/holders.ts'
 const ROWS = { first: 250, most: 1_000 }
 
 /**
- * Returns the bounds of rows per transaction: at least `passesPerTurn`. With ten rows, a busy PostgreSQL would expire
- * only a third as many passes per second, and delete only a sixth as many rows. On PostgreSQL, a larger transaction
- * delays no other writer.
+ * Returns the bounds of the number of rows per transaction. The minimum is `passesPerTurn`: with ten rows, a busy
+ * PostgreSQL would expire a third as many passes per second, and delete a sixth as many rows. On PostgreSQL, a larger
+ * transaction does not delay other writers.
  */
 function rowsOf({ passesPerTurn }: Pick<Services['store'], 'passesPerTurn'>) {
   return { ...ROWS, least: passesPerTurn }
@@ -28,8 +28,8 @@ const DAY_MS = 24 * HOUR_MS
 const ERASED_REGISTRATION_DAYS = 30
 
 /**
- * The number of days for which callbacks are kept to recognize their repetitions. Google repeats a callback for a few
- * hours.
+ * The number of days for which callbacks of Google are kept. A stored callback is recognized if Google repeats it,
+ * which happens for a few hours.
  */
 const GOOGLE_CALLBACK_DAYS = 30
 
@@ -40,32 +40,32 @@ const GOOGLE_CALLBACK_DAYS = 30
 const DEVICE_LOG_DAYS = 30
 
 /**
- * The number of days for which ended door invitations are kept. Every claim that began before an invitation ended has
- * finished by then.
+ * The number of days for which ended door invitations are kept. By then, claims that began before the end have
+ * finished.
  */
 const DOOR_INVITATION_DAYS = 1
 
 /**
- * The number of days for which snapshots are kept. For a day, clients can request the changes since a snapshot; for
- * another day, they can read the pages of these changes.
+ * The number of days for which snapshots are kept. Clients can request the changes since a snapshot for one day, and
+ * then read the pages of these changes for another day.
  */
 const SNAPSHOT_DAYS = 2
 
-/** The number of days for which expired sessions are kept. Their users are not deleted: the audit log names them. */
+/** The number of days for which expired sessions are kept. The people are never deleted: the audit log names them. */
 const SESSION_DAYS = 1
 
 /** The number of days for which ended upgrades of passes are kept. */
 const UPGRADE_DAYS = 90
 
 /**
- * The number of days after which a submission of a join page is deleted if no job has processed it. A submission stays
- * unprocessed if its job was discarded and then deleted.
+ * The number of days for which unprocessed join-page submissions are kept. A submission stays unprocessed if its job
+ * was discarded and then deleted.
  */
 const JOIN_SUBMISSION_DAYS = 30
 
 /**
- * Deletes rows past their retention, oldest first. Each chunk has its own transaction, so that other writers proceed in
- * between. Pending deliveries stay. Several servers can sweep concurrently. If a server stops, the next run continues.
+ * Deletes rows past their retention, oldest first. Keeps pending deliveries. Each chunk has its own transaction, so
+ * that other writers can proceed. Several servers can run it concurrently. If a server stops, the next run continues.
  */
 export async function sweep(
   services: JobServices & LongJobServices & Pick<Services, 'retention' | 'signingKeys'>,
@@ -93,8 +93,8 @@ export async function sweep(
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteDeliveries(...given))
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteEvents(...given))
   if (auditDays > 0) {
-    // Trim the chains to an hour after the deleted entries: entries are chained in the order of their commits, which
-    // differs by seconds from the order of their IDs.
+    // Trim an hour beyond the deleted entries. Entries are chained in the order of their commits, which can differ by
+    // seconds from the order of their IDs, so that a chain could otherwise keep deleted entries.
     const bound = new Date(clock().getTime() - auditDays * DAY_MS + HOUR_MS)
     await trimChains(services, bound, () => !stopping.aborted)
   }
@@ -122,15 +122,14 @@ export async function sweep(
 }
 
 /**
- * The number of hours whose figures are packed together. Packing each hour separately would rewrite the block of a
- * project more often.
+ * The number of hours whose figures are packed together. If each hour were packed separately, the block of a project
+ * would be rewritten more often.
  */
 const PACKED_HOURS = 6
 
-/** Packs the figures of past hours. Several servers can run it concurrently. */
+/** Packs the figures of past hours into blocks. Several servers can run it concurrently. */
 export async function packFigures({ store, clock, stopping }: LongJobServices): Promise<void> {
-  // Pack only hours before the previous one, because open transactions can still add to the figures of the previous
-  // hour.
+  // Do not pack the previous hour, because open transactions can still add to its figures.
   const over = hourOf(clock()) - 1
   let isMore = true
   while (isMore && !stopping.aborted) {
@@ -139,7 +138,7 @@ export async function packFigures({ store, clock, stopping }: LongJobServices): 
   }
 }
 
-/** Removes passes from deleted projects in the background, because a project can have a million passes. */
+/** Removes passes from deleted projects. A job does this, because a project can have a million passes. */
 export async function detachProjects(jobs: Job[], services: LongJobServices): Promise<void> {
   for (const job of jobs) {
     await workInChunks(job, services, ROWS, async (tx, rows) => {
@@ -152,17 +151,17 @@ export async function detachProjects(jobs: Job[], services: LongJobServices): Pr
   }
 }
 
-/** The maximum number of passes per run. The next run follows a second later. */
+/** The maximum number of passes that a run expires. The next run follows a second later. */
 const EXPIRED = 5_000
 
-/** Marks expired passes and queues updates of their wallets. If a server stops, the next run continues. */
+/** Marks expired passes and queues their wallet updates. If a server stops, the next run continues. */
 export async function expirePasses({ store, clock, stopping }: LongJobServices): Promise<void> {
   const pace = createPace(rowsOf(store))
   let expired = 0
-  // Read first, so that an idle scheduler never waits for the write lock.
+  // Read before writing, so that an idle scheduler never takes the write lock.
   while (expired < EXPIRED && !stopping.aborted && (await store.passes.hasExpired(clock()))) {
     const count = await pace.run(store, (tx, rows) => expireSome(tx, clock(), rows))
-    // Stop, because another server is marking the remaining passes.
+    // Another server is marking the remaining passes.
     if (count === 0) return
     expired += count
   }

@@ -23,7 +23,7 @@ interface Own {
 /** The tasks of each schedule, in the order in which they run. Each task checks whether there is anything to do. */
 const schedules = {
   'each-second': { cron: '* * * * * *', tasks: [releaseJobs, expirePasses, movePhones] },
-  // Use a separate schedule, because it can take minutes to chain a long existing ledger.
+  // A separate schedule: chaining a long existing ledger can take minutes, for which other tasks must not wait.
   evidence: { cron: '* * * * * *', tasks: [chainEvidence] },
   'each-minute': { cron: '41 * * * * *', tasks: [nudgeSilent] },
   'each-hour': { cron: '0 17 * * * *', tasks: [sweep, packFigures] },
@@ -32,10 +32,10 @@ const schedules = {
 export type ScheduleName = keyof typeof schedules
 
 /**
- * Runs the schedules once in a fleet: one process with a scheduler holds the lease, and another takes over within
- * seconds if that process dies. The lease only saves work and is not a lock. If two processes believe that they hold
- * it, because their clocks disagree, both do the work, so every task must be safe to run on several servers
- * concurrently. Work that each process has to do for itself, such as renewing its claims, is not a schedule.
+ * Runs the schedules in one process of a fleet, the process that holds the lease. If that process dies, another process
+ * takes over within seconds. The lease is not a lock. If clocks disagree, two processes can hold the lease, so every
+ * task must be safe to run on several servers concurrently. Do not schedule work that each process must do for itself,
+ * such as renewing the leases of its jobs.
  */
 export function startScheduler(services: SchedulerServices) {
   const { log } = services
@@ -45,7 +45,7 @@ export function startScheduler(services: SchedulerServices) {
 
   async function tick(name: ScheduleName = 'each-second'): Promise<void> {
     for (const task of schedules[name].tasks) {
-      // Run no task while the clock is wrong: this process could expire passes early and take jobs of other servers.
+      // With a wrong clock, this process could expire passes early and take jobs of other servers.
       if (!services.isClockOff() && (await lease.hold())) await task(services, own)
     }
   }
@@ -62,7 +62,7 @@ export function startScheduler(services: SchedulerServices) {
   return {
     /** Runs a schedule now if this process holds the lease. */
     tick,
-    /** Finishes running tasks, chains the last entries, and lets another process take over immediately. */
+    /** Waits for running tasks, chains the last entries, and releases the lease, so that another process takes over. */
     async stop(): Promise<void> {
       for (const cron of crons) await cron.destroy()
       await Promise.all(running.values())
@@ -72,7 +72,7 @@ export function startScheduler(services: SchedulerServices) {
   }
 }
 
-/** Returns a logger that replaces node-cron's console output and omits skipped runs. */
+/** Returns a logger for node-cron. Only errors are logged above the level debug, so that skipped runs are not shown. */
 function quietly(log: Logger): CronLogger {
   return {
     debug: (message) => log.debug(String(message)),
@@ -84,17 +84,16 @@ function quietly(log: Logger): CronLogger {
 
 type Lease = ReturnType<typeof createLease>
 
-/** The duration of the lease. If its holder dies, another process takes over after this time. */
+/** The duration of the lease, after which another process takes over from a process that died. */
 const LEASE_SECONDS = 5
 
-/** Creates a lease for work that one process does for the fleet. */
+/** Creates the lease that decides which process does the work `name` for the fleet. */
 export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>, name: string) {
   const holder = randomUUID()
   let heldUntil: number | undefined
 
   /**
-   * Whether the lease lasts long enough that it needs no renewal yet. False if the lease ends too far in the future,
-   * which means that the clock was set back.
+   * Whether the lease needs no renewal yet. False if the lease ends later than a new one would: the clock was set back.
    */
   function isSafe(now: number): boolean {
     const left = (heldUntil ?? now) - now
@@ -124,10 +123,7 @@ function chainEvidence(services: SchedulerServices, { lease, loggedAt }: Own): P
   return extendChains({ ...services, loggedAt }, async () => !services.stopping.aborted && (await lease.hold()))
 }
 
-/**
- * Chains the last entries before the process ends, for at most LAST_CHAINING_MS. The next process chains any that
- * remain.
- */
+/** Chains the last entries before the process ends, for about LAST_CHAINING_MS. The next process chains the rest. */
 function chainLast(services: SchedulerServices, { loggedAt }: Own): Promise<void> {
   const began = performance.now()
   return extendChains({ ...services, loggedAt }, () => performance.now() - began < LAST_CHAINING_MS)
@@ -136,8 +132,8 @@ function chainLast(services: SchedulerServices, { loggedAt }: Own): Promise<void
 const LAST_CHAINING_MS = 2_000
 
 /**
- * Rescues jobs whose leases have ended, because their workers died or hang. A job that was rescued too often is
- * quarantined, and its failure is recorded.
+ * Rescues jobs whose leases have ended, because their workers died or hang. Quarantines a job that was rescued too
+ * often, and records its failure.
  */
 export async function releaseJobs({ store, clock, log }: JobServices): Promise<void> {
   const at = clock()

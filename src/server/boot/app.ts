@@ -31,19 +31,19 @@ import type { Providers } from './providers.ts'
 
 export interface AppOptions {
   services: Services
-  /** The emulators. Omitted in tests that need only the API. */
+  /** The emulators. Tests that need only the API omit them. */
   providers?: Pick<Providers, 'sandbox'>
   readiness: Readiness
   cursors: Cursors
   limits: Limits
-  /** The limits of submitted forms of join pages. */
+  /** The limits on join-page submissions. Default: `createJoinLimits()`. */
   joinLimits?: JoinLimits
   trustedProxies: number
-  /** Further paths that serve phones, for passes from other providers; results of `applePrefixesOf`. */
+  /** Additional paths of the PassKit web service, for imported passes. Values that `applePrefixesOf` returned. */
   applePrefixes?: readonly string[]
   /** The origins whose pages can call the API; none by default. */
   corsOrigins?: readonly string[] | undefined
-  /** The sign-in of people. Default: none, so that cookies are ignored. */
+  /** The sign-in of people. If omitted, people cannot sign in, and cookies are ignored. */
   people?: People | undefined
   security?: SecurityLog
 }
@@ -94,7 +94,7 @@ export function createApp(options: AppOptions): H3 {
 
   app.use((event) => {
     const response = cors.respondToPreflight(event)
-    // Count a preflight toward the limit of files: it has no token and costs as little.
+    // A preflight counts toward the limit of files, because it has no token and costs as little as a file.
     if (response) limitFiles(event)
     return response
   })
@@ -135,8 +135,8 @@ export function createApp(options: AppOptions): H3 {
   app.post(joinPath, (event) => submitJoin(event, joinServices))
   mountPublic(app, { services: publicServices, readiness, limitFiles, hasSignIn: people !== undefined })
   requireFree(app, applePrefixes)
-  // Phones send requests in bursts, so only their rejected requests count against the limit `address`. All of their
-  // requests count against the limit `wallets`.
+  // All requests of phones count against the limit `wallets`. Only rejected requests also count against the limit
+  // `address`, which is too low for the bursts of phones.
   const phoneLimits = {
     rejected: limitAddress,
     removals: counted(limits.removals, () => rateLimited.inc({ limit: 'removal' })),
@@ -146,7 +146,7 @@ export function createApp(options: AppOptions): H3 {
   if (providers?.sandbox) app.get(sandboxPath, () => Response.json(providers.sandbox))
   answerHead(app)
   rejectOtherMethods(app)
-  // Reject paths with an empty last part, because the router would treat /v1/passes/ as /v1/passes.
+  // Reject paths that end with a slash. Otherwise, the router would treat /v1/passes/ as /v1/passes.
   app.use((event) => {
     if (event.url.pathname.length > 1 && event.url.pathname.endsWith('/')) throw noRoute()
   })
@@ -158,8 +158,8 @@ export function createApp(options: AppOptions): H3 {
 }
 
 /**
- * Rejects a second Host header, because Node uses the first, and a proxy could use another one (RFC 9112, 3.2). Node
- * itself rejects HTTP/1.1 without a Host.
+ * Rejects a request with several Host headers, because Node uses the first, and a proxy could use another (RFC 9112,
+ * 3.2). Node itself rejects HTTP/1.1 requests without a Host header.
  */
 function requireOneHost(event: H3Event): void {
   const sent = event.runtime?.node?.req.rawHeaders ?? []
@@ -169,8 +169,8 @@ function requireOneHost(event: H3Event): void {
 }
 
 /**
- * Limits requests without a token, by address and by number in flight, so that they take no capacity from clients with
- * a token. New routes outside the contract are limited by default.
+ * Limits requests to routes that need no token, by address and by number in flight. Otherwise, these requests could use
+ * up the capacity for clients with a token. New routes outside the contract are limited by default.
  */
 function limitPublic(
   limits: Record<'health' | 'wallets' | 'files', (event: H3Event) => void | Promise<void>>,
@@ -181,7 +181,7 @@ function limitPublic(
 
   async function enterPublic(event: H3Event, next: () => unknown): Promise<unknown> {
     const { pathname } = event.url
-    // Health checks do not wait at the gate, because a load balancer removes a server that does not respond.
+    // A health check must not wait at the gate, because a load balancer removes a server that does not respond.
     if (pathname === '/healthz' || pathname === '/readyz') {
       await limits.health(event)
       return next()
@@ -198,7 +198,7 @@ function limitPublic(
   }
 }
 
-/** The maximum time for a client to receive a response. Enough for the largest image at 350 kbit/s. */
+/** The time after which a response is cut off. It is enough to receive the largest image at 350 kbit/s. */
 const PUBLIC_ANSWER_MS = 120_000
 
 const publicPaths = new Set<string>(
@@ -211,7 +211,7 @@ function needsToken(pathname: string): boolean {
   return pathname.startsWith('/v1/') && !publicPaths.has(pathname)
 }
 
-/** Logs a rejected request with its client address, for the operator. */
+/** Logs a rejection that can be part of an attack in the security log, with the address of the client. */
 function noteRejection(security: SecurityLog, problem: ApiError, event: H3Event, address: string): void {
   const what = securityEventOf(problem)
   if (!what) return
@@ -247,13 +247,13 @@ function noRoute(): ApiError {
   return new ApiError('NOT_FOUND', { message: 'Route not found; see /openapi.json.' })
 }
 
-/** A path such as `/old` or `/old/passes`, whose parts need no encoding. */
+/** A path such as `/old` or `/old/passes`, in which no character needs URL encoding. */
 const PREFIX = /^(?:\/[\w~-][\w.~-]*){1,8}$/
 
-/** The first path parts that this service uses, even if this process does not serve them. */
+/** The first parts of paths that this service uses, even if this process does not serve these paths. */
 const RESERVED = [...platforms, sandboxPath.slice(1)]
 
-/** @throws SetupError if a prefix is not a path, or other routes use it */
+/** @throws SetupError if a prefix is not a valid path, or other routes use its first part */
 function requireFree(app: H3, prefixes: readonly string[]): void {
   const taken = new Set([...RESERVED, ...app['~routes'].map(({ route }) => route?.split('/')[1])])
   for (const prefix of prefixes) {
@@ -273,13 +273,13 @@ function requireFree(app: H3, prefixes: readonly string[]): void {
   }
 }
 
-/** Adds HEAD to GET routes, because load balancers and mail readers need it (RFC 9110, 9.1). Node omits the body. */
+/** Adds HEAD to all GET routes. Load balancers and mail readers send HEAD (RFC 9110, 9.1). Node omits the body. */
 function answerHead(app: H3): void {
   const reading = app['~routes'].filter(({ method }) => method === 'GET')
   for (const { route, handler } of reading) app.head(route!, handler)
 }
 
-/** Rejects other methods on an existing path with 405. By default, h3 responds with 404. */
+/** Rejects unsupported methods of an existing path with 405. By default, h3 responds with 404. */
 function rejectOtherMethods(app: H3): void {
   for (const [path, routes] of groupBy(app['~routes'], ({ route }) => route!)) {
     const allow = routes.map(({ method }) => method).join(', ')

@@ -5,39 +5,37 @@ import { addressKey } from '../http/client-address.ts'
 export interface ConnectionsOptions {
   /** The maximum number of connections. Further connections are closed immediately. */
   maxConnections: number
-  /** Whether clients connect directly, so that the address of a connection identifies a client. */
+  /** Whether clients connect directly, without a proxy. If so, the address of a connection identifies a client. */
   isDirect: boolean
   onRejected(reason: string, address: string): void
   timeouts?: Partial<typeof TIMEOUTS>
 }
 
-/** The maximum number of pipelined requests that wait on a connection. Ordinary clients send only a few. */
+/** The maximum number of pipelined requests that wait on a connection. Legitimate clients send only a few. */
 const MAX_WAITING = 16
 
 /**
- * The number of offenses after which new connections of an address are not served until the count is reset, every
- * OFFENCES_MS. An offense is a connection that was closed because of too many pipelined requests.
+ * The number of offenses in OFFENCES_MS after which new connections of an address are not served. An offense is a
+ * connection that the server closed because of too many pipelined requests.
  */
 const MAX_OFFENCES = 5
 const OFFENCES_MS = 10_000
 
-/**
- * The fraction of all connections that can be held without being served. Further connections are closed immediately.
- */
+/** The maximum fraction of connections that are held open for offenders. Others are closed immediately. */
 const HELD_PART = 0.1
 
 const TIMEOUTS = {
   headersMs: 10_000,
   /** The timeout of a whole request. A body of 8 MiB takes 70 s at 1 Mbit/s. */
   requestMs: 120_000,
-  /** The minimum rate of a request body: this many bytes within this time. */
+  /** The minimum rate of a request body: `bodyBytes` in each period of `bodyMs`. */
   bodyBytes: 64 * 1024,
   bodyMs: 10_000,
-  /** The time after which a response is dropped if the client has read no byte of it. */
+  /** The time after which a connection is closed if the client reads nothing of its response. */
   unreadMs: 20_000,
   /**
-   * The time for which the connection of an offender is held open. If it were closed, the client would reconnect
-   * immediately, and new connections cost the most.
+   * The time for which the connection of an offender is held open without being read. If the connection were closed,
+   * the client would reconnect immediately, and new connections cost the most.
    */
   heldMs: 10_000,
 }
@@ -50,36 +48,33 @@ interface Receiving {
   bytesThen: number
 }
 
-/** The value that Node's own listener returns to the parser if no more HTTP follows. */
+/** The value that tells Node's HTTP parser that the rest of the data is not HTTP. */
 const NO_MORE_HTTP = 2
 
 /**
- * Stops the parser of a closed connection. Node would otherwise parse the rest of the data, up to a thousand requests
- * in a packet, and abort each request with an error and its stack, which blocks the event loop for tens of
+ * Stops the parser of a closed connection. Otherwise, Node would parse the rest of the received data, which can be a
+ * thousand requests, and abort each request with an error and its stack. This would block the event loop for tens of
  * milliseconds.
  */
 function skipUnparsed(socket: Socket & { parser?: { onIncoming: () => number } | null }): void {
   if (socket.parser) socket.parser.onIncoming = () => NO_MORE_HTTP
 }
 
-/** Limits the number of connections, the pace at which clients send and read, and pipelined requests. */
+/** Creates limits on the number of connections, on pipelined requests, and on clients that send or read too slowly. */
 export function createConnections({ maxConnections, isDirect, onRejected, ...options }: ConnectionsOptions) {
   const timeouts = { ...TIMEOUTS, ...options.timeouts }
-  /** Waiting requests of each busy connection. */
+  /** The waiting pipelined requests of each connection with a request in flight. */
   const lines = new WeakMap<Socket, [IncomingMessage, ServerResponse][]>()
   const receiving = new Map<IncomingMessage, Receiving>()
   const byAddress = new Map<string, number>()
-  /** The number of offenses by address in the current interval. */
+  /** The number of offenses by address, since the last reset. */
   const offences = new Map<string, number>()
-  /** Held connections of offenders, from which nothing is read. */
+  /** The connections of offenders that are held open and not read. */
   const held = new Set<Socket>()
-  /** Connections that have sent no request yet. */
+  /** The connections that have not sent a request yet. */
   const unused = new Set<Socket>()
 
-  /**
-   * Closes a connection. Reports the reason once, because a client can offend repeatedly before the connection is
-   * closed.
-   */
+  /** Closes a connection, and reports the reason. Does nothing if the connection is already closed. */
   function rejectConnection(socket: Socket, reason: string): void {
     if (socket.destroyed) return
     onRejected(reason, socket.remoteAddress ?? 'unknown')
@@ -88,8 +83,8 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
   }
 
   /**
-   * Wraps a handler so that the pipelined requests of a connection are handled one at a time. By default, Node handles
-   * these requests concurrently. While requests wait, nothing more is read from the connection.
+   * Wraps a handler so that it gets the pipelined requests of a connection one at a time, not concurrently as by
+   * default. While requests wait, the server does not read from the connection.
    */
   function oneAtATime(handler: RequestListener): RequestListener {
     const start = (request: IncomingMessage, response: ServerResponse) => {
@@ -122,12 +117,12 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
         return rejectConnection(socket, 'too many requests at once on one connection')
       }
       line.push([request, response])
-      // Node resumes reading after each parsed request, so pause afterwards.
+      // Pause in the next tick, because Node resumes reading after this request is parsed.
       if (line.length === 1) process.nextTick(() => lines.get(socket)?.length && socket.pause())
     }
   }
 
-  /** Closes connections that send a body too slowly, even if the request already has a response. */
+  /** Closes connections on which a body arrives too slowly, even if the request already has a response. */
   function checkBodies(): void {
     const now = performance.now()
     for (const [request, state] of receiving) {
@@ -154,9 +149,7 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
     })
   }
 
-  /**
-   * Whether to serve a connection. One address gets at most half of all connections, so that other clients can connect.
-   */
+  /** Whether to serve a connection. An address gets at most half of the connections, so that others can connect. */
   function admit(socket: Socket): boolean {
     const key = addressKey(socket.remoteAddress ?? 'unknown')
     if ((offences.get(key) ?? 0) >= MAX_OFFENCES) {
@@ -178,12 +171,12 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
   return {
     oneAtATime,
 
-    /** Closes held connections, which would keep the server from closing. */
+    /** Closes the held connections of offenders. Otherwise, they would keep the server from closing. */
     closeHeld(): void {
       for (const socket of held) socket.destroy()
     },
 
-    /** Closes connections that have sent no request yet. */
+    /** Closes the connections that have not sent a request yet. */
     closeUnused(): void {
       for (const socket of unused) socket.destroy()
     },
@@ -193,7 +186,7 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
       server.maxConnections = maxConnections
       server.on('drop', (dropped) => onRejected('too many connections', dropped?.remoteAddress ?? 'unknown'))
       if (isDirect) {
-        // Run `admit` before Node's own listener creates a parser for the connection.
+        // Call `admit` before Node's own listeners, so that a rejected connection gets no HTTP parser.
         const listeners = server.listeners('connection')
         server.removeAllListeners('connection')
         server.on('connection', (socket) => {
@@ -206,8 +199,8 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
       })
       server.headersTimeout = timeouts.headersMs
       server.requestTimeout = timeouts.requestMs
-      // Each time a client reads a part of a response, the timer is reset. If no data is left to send, keep the
-      // connection, because the client waits for a slow handler.
+      // Node resets this timer each time a client reads a part of a response. Keep a connection without data to send,
+      // because its client waits for a slow handler.
       server.setTimeout(timeouts.unreadMs, (socket) => {
         if (lines.has(socket) && socket.writableLength === 0) return
         if (lines.has(socket)) onRejected('response not read', socket.remoteAddress ?? 'unknown')
@@ -219,8 +212,8 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
         clearInterval(checking)
         clearInterval(forgetting)
       })
-      // Node checks timeouts every 30 s by default. listhen does not pass on the option for the interval, so set it
-      // now, and emit the event after which Node reads it.
+      // By default, Node checks timeouts only every 30 s. listhen does not pass on the option for this interval. Set
+      // the interval here, and emit the event at which Node reads it.
       Object.assign(server, { connectionsCheckingInterval: CHECK_EVERY_MS })
       server.emit('listening')
     },

@@ -18,11 +18,11 @@ class DatabaseError extends SetupError {
 interface Trouble {
   why: string
   fix: string
-  /** Whether to append the message of the server or of the driver. */
+  /** Whether to append the message of the database server or of the driver to `why`. */
   isQuoted?: boolean
 }
 
-/** Runs work. @throws DatabaseError for a known error of the database, without the SQL statement in the message */
+/** Runs work on a database. @throws DatabaseError for a known error, without the SQL statement in its message */
 export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -30,13 +30,13 @@ export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>)
     const { code, message } = error as { code?: string; message: string }
     const problem = code === 'ECONNRESET' && /[?&]sslmode=/.test(databaseUrl) ? closedWithTls : code && troubles[code]
     if (!problem) throw error
-    // Omit the statement, which knex puts before the message.
+    // Omit the SQL statement, which knex puts before the message.
     const why = problem.isQuoted ? `${problem.why}: ${message.split(' - ').at(-1)}` : problem.why
     throw new DatabaseError(databaseUrl, { ...problem, why }, { cause: error })
   }
 }
 
-/** @throws DatabaseError if the file was found damaged earlier, unless a check of the whole file finds no fault now */
+/** @throws DatabaseError if a server found the file damaged, and a check of the whole file confirms the damage */
 export async function assertSound(databaseUrl: string): Promise<void> {
   const file = sqliteFile(databaseUrl)
   const fault = file && (await clearDamage(file, findFault))
@@ -65,7 +65,7 @@ const unknownCa = {
   fix: 'give the certificate of that CA in the address, as ?sslmode=verify-full&sslrootcert=FILE',
 }
 
-/** The error if the server lacks TLS, which the driver reports only as a closed connection. */
+/** The error if the address requires TLS and the server lacks it. The driver reports only a closed connection. */
 const closedWithTls = {
   why: 'the connection was closed',
   isQuoted: true,
@@ -74,7 +74,7 @@ const closedWithTls = {
 
 const RESTORE = 'restore the last backup'
 
-/** The known problems by the error codes of SQLite, the network, and PostgreSQL. */
+/** The known problems, by error code of SQLite, the network, or PostgreSQL. */
 const troubles: Record<string, Trouble> = {
   SQLITE_CANTOPEN: {
     why: 'it cannot be opened',

@@ -11,7 +11,7 @@ import { pageResponse } from '../pages/html.ts'
 import { linkProblemPage } from '../pages/link/link-problem-page.ts'
 import { pageLanguage } from '../pages/words.ts'
 
-/** Returns the response to an error of a request. Counts the error and, if the server caused it, logs it. */
+/** Returns the response to a failed request, and counts the error. Logs the error if the server caused it. */
 export function respondWithError(
   problem: ApiError,
   event: H3Event,
@@ -39,7 +39,7 @@ export function respondWithError(
   return response
 }
 
-/** Whether a request opens a hosted link or a join page, so that its errors are pages unless the client wants JSON. */
+/** Whether a request is for a hosted link or a join page, whose errors are pages unless the client wants JSON. */
 function isOpenedLink({ req, url }: H3Event): boolean {
   if (url.pathname.startsWith('/join/')) return true
   return ['GET', 'HEAD'].includes(req.method) && url.pathname.startsWith('/l/')
@@ -49,7 +49,7 @@ function wantsJson({ req }: H3Event): boolean {
   return (req.headers.get('accept') ?? '').toLowerCase().includes('application/json')
 }
 
-/** The messages for states of the database that the operator must resolve, or whose cause is not the load. */
+/** The messages for problems of the database. Other problems are due to load, and get the default message. */
 const unavailable: Partial<Record<Unavailability, string>> = {
   full: 'The disk of the database is full, so nothing can be stored. The operator must free space.',
   readOnly: 'The database is read-only, so nothing can be stored. The operator must make it writable.',
@@ -61,7 +61,7 @@ const unavailable: Partial<Record<Unavailability, string>> = {
 
 /** Converts anything thrown to the error that the caller receives. */
 export function toApiError(thrown: unknown): ApiError {
-  // Unwrap the errors of handlers, which h3 wraps. Do not unwrap h3's own errors, whose causes are only details.
+  // h3 wraps the errors of handlers, which are unwrapped here. h3's own errors stay: their causes are only details.
   const error = thrown instanceof HTTPError && thrown.unhandled ? thrown.cause : thrown
   if (error instanceof ApiError) return error
   const why = findUnavailability(error)
@@ -87,14 +87,14 @@ function errorResponse(problem: ApiError, correlationId: string, { withoutCode }
   })
 }
 
-/** Logs errors of the server with their causes, including the reasons why it is unavailable. */
+/** Logs an error that the server caused, with its cause. */
 function logError(
   log: Logger,
   problem: ApiError,
   facts: { correlationId: string; method: string; path: string },
 ): void {
   const { status, code, cause } = problem
-  // Do not log rejections due to load (no `cause` is set), so that a crowd of clients cannot fill the log.
+  // Do not log rejections due to load (no `cause` is set). Otherwise, a crowd of clients could fill the log.
   if (status < 500 || (code === 'SERVICE_UNAVAILABLE' && cause === undefined)) return
   log.error({ ...facts, code, err: cause ?? problem }, 'request failed')
 }

@@ -10,14 +10,14 @@ export interface Instances {
 }
 
 /**
- * The intervals of exchanges: BUSY_MS while any server admits requests, else REST_MS. Without other servers, an
- * exchange only reads.
+ * The interval of exchanges is BUSY_MS while any of several servers admits requests, else REST_MS. A single server only
+ * reads.
  */
 const BUSY_MS = 150
 const REST_MS = 1_000
-/** The time without a heartbeat after which a server counts as stopped. */
+/** The time after which a server whose heartbeat does not change counts as stopped. */
 const GONE_SECONDS = 5
-/** The time after which any server deletes the row of a stopped server. */
+/** The time after which other servers delete the row of a server whose heartbeat does not change. */
 const REMOVED_SECONDS = 60
 
 interface KnownInstance {
@@ -27,9 +27,10 @@ interface KnownInstance {
 }
 
 /**
- * Shares rate limits among the servers on a database. Each server writes the number of requests that it admitted to its
- * own row, and reads the rows of the others. No request waits for an exchange, and a single server writes its row only
- * once. A server counts as alive while its row changes. Each server uses its own clock for this, so clocks can differ.
+ * Shares rate limits among the servers on a database. Each server writes the numbers of requests that it admitted into
+ * its own row, and reads the rows of the others. Requests never wait for this. A single server writes its row only
+ * once. A server counts as alive while its row changes, by the clock of the server that reads the row, so that clocks
+ * can differ.
  */
 export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, buckets: Buckets): Instances {
   const id = randomUUID()
@@ -61,7 +62,7 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
     const before = known.get(from)
     if (before?.heartbeat === latest) return
     known.set(from, { heartbeat: latest, changedAt: now, usage })
-    // On the first exchange, ignore the usage of others: it is from before this server started.
+    // The usage in the first exchange is from before this server started.
     if (isFirst) return
     for (const [key, count] of Object.entries(usage)) {
       const counted = before?.usage[key] ?? 0
@@ -81,7 +82,7 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
     while (!stopped.signal.aborted) {
       const { isBusy } = await exchange().catch((error) => {
         log.warn({ err: error }, 'could not share the rate limits with other instances')
-        // Write the row again, because other servers might count this one as stopped.
+        // Write the row in the next exchange, because other servers might count this server as stopped.
         isAnnounced = false
         return { isBusy: false }
       })

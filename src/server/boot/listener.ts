@@ -8,19 +8,19 @@ import { ListenError } from '../listen-error.ts'
 import { type ConnectionsOptions, createConnections } from './connections.ts'
 
 export interface Listener {
-  /** Continues to serve requests, and asks clients to close their connections. */
+  /** Adds `Connection: close` to responses, so that clients close their connections. Requests are still served. */
   drain(): void
   /** Stops accepting connections, and waits for requests in flight. */
   close(): Promise<void>
 }
 
 /**
- * The time for a client to read a response that was sent before the whole request arrived. When the server stops, also
- * the time for an unused connection to send its first request.
+ * The time for which a client can read a response that was sent before its whole request arrived. When the server
+ * stops, also the time in which an unused connection can send its first request.
  */
 const LINGER_MS = 1_000
 
-/** The time for requests in flight to finish when the server stops. */
+/** The time after which requests in flight are cut off when the server stops. */
 const CUT_OFF_MS = 10_000
 const CHECK_IDLE_MS = 100
 
@@ -46,8 +46,8 @@ export async function startListener(
     showURL: false,
     autoClose: false,
   }).catch((error: NodeJS.ErrnoException) => {
-    // Both errors mean that another process took the port after the probe. The first one is of listhen, the second one
-    // of the operating system.
+    // Another process took the port after the probe. listhen reports this as GetPortError, the operating system as
+    // EADDRINUSE.
     throw error.name === 'GetPortError' || error.code === 'EADDRINUSE' ? taken() : error
   })
   if ((listener.server.address() as AddressInfo).port !== port) {
@@ -72,9 +72,9 @@ export async function startListener(
 
 /**
  * Handles responses that are sent before the whole body arrived, such as 413. Node detaches the socket from such a
- * request, but listhen reads `request.socket` after the response, and the uncaught error would end the process. A
- * socket that is closed with unread bytes is reset, and the client can lose the response, so the client first gets
- * LINGER_MS to read it.
+ * request, but listhen then reads `request.socket`, and the uncaught error would end the process. Delays the close of
+ * the socket by LINGER_MS: closing a socket with unread bytes resets the connection, and the client could lose the
+ * response.
  */
 function lingerOnUnreadBody(...[request, response]: Parameters<RequestListener>): void {
   const { socket } = request
@@ -89,16 +89,16 @@ function lingerOnUnreadBody(...[request, response]: Parameters<RequestListener>)
 }
 
 /**
- * Closes the server when its requests have ended, and cuts off requests that take longer than CUT_OFF_MS. Do not use
- * the close of listhen, which also destroys connections that were just accepted. Their first request may already be on
- * its way, and if it is a POST, a proxy does not send it again.
+ * Closes the server when its requests have ended, at the latest after CUT_OFF_MS. Does not use the close of listhen,
+ * which destroys new connections immediately: their first request can already be on its way, and a proxy does not retry
+ * a POST.
  */
 async function close(server: Server, closeUnused: () => void): Promise<void> {
   await quietTurn(server)
   const closed = once(server, 'close')
   server.close()
   const timers = [
-    // Close idle connections repeatedly, because responses that began before the close told their clients to keep the
+    // Close idle connections repeatedly. Responses that began before the close told their clients to keep the
     // connection.
     setInterval(() => server.closeIdleConnections(), CHECK_IDLE_MS),
     setTimeout(closeUnused, LINGER_MS),
@@ -109,8 +109,8 @@ async function close(server: Server, closeUnused: () => void): Promise<void> {
 }
 
 /**
- * Waits for one short turn of the event loop without a new connection, after which all waiting connections have been
- * accepted. When the server closes, the operating system resets the connections that were not accepted yet.
+ * Waits until a short turn of the event loop brings no new connection, which means that all connections are accepted.
+ * When the server closes, the operating system resets connections that are not accepted yet.
  */
 async function quietTurn(server: Server): Promise<void> {
   let hasConnection = false
@@ -128,13 +128,13 @@ async function quietTurn(server: Server): Promise<void> {
 }
 
 /**
- * The maximum duration of a short turn, in milliseconds. An idle turn takes 0.01 ms. The value is low, because a
- * connection that arrives during the last turn is reset when the server closes.
+ * The maximum duration of a short turn of the event loop, in milliseconds. An idle turn takes 0.01 ms. During a longer
+ * turn, another connection could arrive, which would be reset when the server closes.
  */
 const SHORT_TURN_MS = 0.05
 const MAX_TURNS = 1_000
 
-/** Probes the port: listhen silently uses another port if this one is taken. */
+/** Returns a free port. @throws ListenError if `port` is taken, because listhen would silently use another port */
 export async function choosePort({ host, port }: Pick<Config, 'host' | 'port'>): Promise<number> {
   const probe = createServer()
   try {

@@ -26,12 +26,12 @@ import type { ServerIdentities } from './wallets.ts'
 /** The connections to Apple and Google, or to their emulators. */
 export interface Providers {
   push?: ApplePush
-  /** The push client; undefined for a certificate of the sandbox, which cannot be renewed. */
+  /** The push client, if the certificate can be renewed; undefined for a certificate of the sandbox. */
   renewable?: RenewablePush
   google?: Omit<Sides['google'], 'wallet'>
   /** The connections of identities that are stored in the database. */
   connections: IdentityConnections
-  /** The current addresses of the emulators for virtual phones; null if every platform is real. */
+  /** The current addresses of the emulators, for virtual phones; null if no platform is emulated. */
   readonly sandbox: SandboxDirectory | null
   close(): Promise<void>
 }
@@ -39,7 +39,7 @@ export interface Providers {
 export interface ProvidersOptions {
   config: Config
   identities: ServerIdentities
-  /** The address of this process, for callbacks of the emulator; empty for a worker. */
+  /** The address of this process, to which Google's emulator sends callbacks; empty for a worker. */
   url: string
   clock: () => Date
   log: Logger
@@ -47,8 +47,8 @@ export interface ProvidersOptions {
 }
 
 /**
- * Opens the connections. Each emulator runs in one of the processes that share a sandbox folder. A worker runs none,
- * because Google's emulator could not call the worker.
+ * Opens the connections. Each emulator runs in one of the processes that share a sandbox folder, but never in a worker,
+ * which cannot receive callbacks of Google's emulator.
  */
 export async function startProviders(options: ProvidersOptions): Promise<Providers> {
   const { identities, config, clock, log, onCall } = options
@@ -110,8 +110,7 @@ function connect(emulators: Emulators, { clock, onCall }: ProvidersOptions): Ide
       const push = emulators
         .apple()
         .then((emulator) => createLazyPush(identity, emulator.find, openerOf(emulator, ofIdentity)))
-      // Ignore the error of an emulator that cannot start, so that the process does not end. Each push fails with this
-      // error.
+      // Without this handler, an emulator that cannot start would end the process. Each push fails with its error.
       push.catch(() => undefined)
       return {
         send: async (tokens) => (await push).send(tokens),
@@ -221,8 +220,8 @@ function openGoogle(
 }
 
 /**
- * The address that is used if no process emulates a platform. Nothing listens there, so calls fail as if the platform
- * were down.
+ * The address of a platform while no process emulates the platform. Nothing listens at this address, so that calls fail
+ * as if the platform were down.
  */
 const NOWHERE = 'http://127.0.0.1:9'
 

@@ -7,7 +7,7 @@ import type { ServerIdentities } from './wallets.ts'
 
 export interface WatchAppleFilesOptions {
   config: Pick<Config, 'apple'>
-  /** The identities in use, which `renew` changes. */
+  /** The identities in use. `renew` replaces the Apple identity. */
   identities: Pick<ServerIdentities, 'apple'>
   renew: (identity: AppleIdentity) => void
   clock: () => Date
@@ -20,14 +20,14 @@ export interface AppleFilesWatch {
   stop(): Promise<void>
 }
 
-/** The interval of checks. A change is loaded after two checks, and must reach each process within 10 seconds. */
+/** The interval of checks. A change is loaded at the second check, and must be loaded within 10 seconds. */
 const CHECK_MS = 3_000
 
 /**
- * Loads renewed certificates from the files that the flags name, when an operator or a secret store replaces them
- * (decisions/0014). A certificate that would lose passes, or that phones would reject, is ignored: the current one
- * stays in use, and the log gives the reason once. An operator replaces the files one after the other, so a change is
- * loaded when two checks have read the same content.
+ * Loads a renewed certificate when an operator or a secret store replaces the files that the flags name
+ * (decisions/0014). If phones would reject the certificate, or passes could no longer be updated, the current
+ * certificate stays in use, and the log gives the reason once. Files are replaced one after the other, so that a change
+ * is loaded only when two checks in a row have read the same content.
  */
 export function watchAppleFiles({ config, identities, renew, clock, log }: WatchAppleFilesOptions): AppleFilesWatch {
   let taken: string | undefined
@@ -43,8 +43,7 @@ export function watchAppleFiles({ config, identities, renew, clock, log }: Watch
       found = [certificate, key, wwdr].map(({ pem }) => hash('sha256', pem)).join()
       take = () => takeOver(credentials)
     } catch (error) {
-      // Files can be missing for a moment while they are replaced, so report the error only if the next check finds it
-      // again.
+      // A file can be missing while it is being replaced. The error is logged only if the next check finds it again.
       found = (error as Error).message
       take = () => {
         throw error

@@ -53,14 +53,14 @@ export interface RunningServer {
   /** An owner token of the workspace `default`, if the database was empty. */
   firstToken: string | undefined
   firstTokenEnds: Date | undefined
-  /** Whether no token in the database was ever used. In that case, the operator may have lost the first token. */
+  /** Whether no token in the database was ever used, which can mean that the operator has lost the first token. */
   lacksToken: boolean
   /**
-   * Stops claiming jobs and accepting connections, and waits for work in flight. During `drainSeconds` before that,
-   * requests are still served, and /readyz tells proxies to send no more.
+   * Serves requests for another `drainSeconds`, while /readyz tells proxies to send no more. Then stops accepting
+   * connections and claiming jobs, and waits for work in flight.
    */
   close(options?: { drainSeconds: number }): Promise<void>
-  /** Returns jobs in flight to the queue. Call it if `close` takes too long and the process is about to exit. */
+  /** Returns jobs in flight to the queue. Call it before the process exits if `close` takes too long. */
   abandon(): Promise<void>
 }
 
@@ -69,11 +69,11 @@ export interface ServeOptions {
   log: Logger
   version?: string
   clock?: () => Date
-  /** Whether an empty database gets an owner token, which the caller must show. Default: true. */
+  /** Whether to create an owner token in an empty database. The caller must show the token. Default: true. */
   makesFirstToken?: boolean
 }
 
-/** Migrates the database, checks the credentials, and serves. @throws SetupError if the server cannot start */
+/** Migrates the database, checks the credentials, and starts serving. @throws SetupError if the server cannot start */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { config, log, clock = () => new Date(), version = 'unknown', makesFirstToken = true } = options
   await assertSound(config.databaseUrl)
@@ -219,7 +219,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
         onRejected: (reason, address) => security.note('connection refused', { address, reason }),
       })
     }
-    // The token is shown only once, so create it after everything that can fail.
+    // Create the token last. If a later step failed, the token would never be shown.
     const first = makesFirstToken ? await createFirstToken(store, clock()) : undefined
     const lacksToken = !first && (await store.tokens.isUnused())
     const ending = await endingTokens(store, clock())
@@ -238,7 +238,7 @@ export function createFirstToken(store: Store, at: Date): Promise<MadeToken | un
   return store.transaction(async (tx) => {
     if (!(await tx.workspaces.isEmpty())) return undefined
     const workspace = await tx.workspaces.insert('default', at)
-    // Another server, which started concurrently, created the workspace first.
+    // Another server that started at the same time created the workspace first.
     if (!workspace) return undefined
     const made = await createToken(tx, workspace.id, { name: 'first owner', role: 'owner' }, at)
     const entry = { actor: operator('serve'), correlationId: null }
@@ -248,7 +248,7 @@ export function createFirstToken(store: Store, at: Date): Promise<MadeToken | un
   })
 }
 
-/** Returns a function that reports whether the SMTP server accepts email, and logs each change. */
+/** Returns a function that records whether the SMTP server accepts email, and logs each change. */
 export function noteMail({ log, metrics }: Pick<Services, 'log' | 'metrics'>): (reason?: string) => void {
   let isDown = false
   return (reason) => {
@@ -265,12 +265,12 @@ function mailSettings({ smtpUrl, from }: NonNullable<Config['mail']>, publicUrl:
   return { url: smtpUrl, from: from ?? `passes@${new URL(publicUrl).hostname}` }
 }
 
-/** The error for a setting that cannot work, with the reason and the fix. The server does not start. */
+/** Thrown for a setting with which the server cannot start. The message contains the reason and the fix. */
 class SettingsError extends SetupError {
   override readonly name = 'SettingsError'
 }
 
-/** @throws SettingsError in production without https, because phones use the public URL as long as they hold a pass */
+/** @throws SettingsError in production without https, because phones use this URL as long as they hold a pass */
 function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   if (!isProduction || publicUrl?.startsWith('https://')) return
   const given = publicUrl === undefined ? 'none is given' : `${publicUrl} is not`
@@ -282,7 +282,7 @@ function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   )
 }
 
-/** Imports the OpenID client on demand. @throws SettingsError if the public URL is neither https nor loopback */
+/** Imports and creates the sign-in of people. @throws SettingsError if the public URL is neither https nor loopback */
 async function openPeople(config: OidcConfig, options: Omit<PeopleOptions, 'config'>): Promise<People> {
   const { protocol, hostname } = new URL(options.publicUrl)
   if (protocol !== 'https:' && !isLoopback(hostname)) {
@@ -299,8 +299,8 @@ async function openPeople(config: OidcConfig, options: Omit<PeopleOptions, 'conf
 const PASS_TYPE = 'apple-pass-type'
 
 /**
- * Requires the pass type that the database stores. The type can change only while no phone holds a pass. A phone
- * identifies a pass by its type, so passes of the previous type would never be updated again.
+ * Requires the Apple pass type that the database stores. The pass type can change only while no phone holds a pass.
+ * Otherwise, passes of the previous type would never be updated again.
  * @throws CredentialError if the type differs
  */
 async function requireSamePassType({ apple }: ServerIdentities, store: Store): Promise<void> {
@@ -309,7 +309,7 @@ async function requireSamePassType({ apple }: ServerIdentities, store: Store): P
   const known = await store.transaction(async (tx) => {
     const first = await tx.settings.insert(PASS_TYPE, passTypeIdentifier)
     if (first === passTypeIdentifier) return first
-    // Allow a change from the pass type of the sandbox, because its phones are not real.
+    // The pass type of the sandbox can always be replaced, because only virtual phones hold its passes.
     if (first !== SANDBOX_PASS_TYPE && (await tx.registrations.hasAny())) return first
     await tx.settings.update(PASS_TYPE, passTypeIdentifier)
     return passTypeIdentifier
@@ -326,14 +326,14 @@ async function requireSamePassType({ apple }: ServerIdentities, store: Store): P
   )
 }
 
-/** The growth after which V8 collects the whole heap, in percent of its size after the last collection. */
+/** The growth of the heap after which V8 runs a full collection, in percent of the size after the last collection. */
 const GROWTH_PERCENT = 200
 
 /**
- * Makes V8 delay a full collection until the heap is three times as large as after the last one. By default, a small
- * heap can grow by less than the size of the buffers that the server allocates between two young-generation
- * collections, because V8 counts buffers, too. While the server created packages of 100 KB, V8 ran up to ten full
- * collections per second, which took a fifth of the time. With `--max-old-space-size`, V8 can still collect earlier.
+ * Makes V8 delay a full collection until the heap is three times as large as after the last one. By default, V8 ran up
+ * to ten full collections per second while the server created packages of 100 KB, which took a fifth of the time. V8
+ * counts buffers toward the heap, and the server allocates more buffers between two young-generation collections than a
+ * small heap is allowed to grow. With `--max-old-space-size`, V8 can still collect earlier.
  */
 export function letHeapGrow(): void {
   setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`)

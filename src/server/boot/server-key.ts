@@ -16,8 +16,8 @@ import { type Config, serverKeyFile } from '../config.ts'
 const FINGERPRINT = 'server-key-fingerprint'
 
 /**
- * Returns the configured key. If none is configured, returns the key in the file next to the SQLite database, which the
- * first start creates. The database stores the fingerprint of its key.
+ * Returns the configured server keys. Without a configured key, the current key is in a file next to the SQLite
+ * database, which the first start creates. The database stores the fingerprint of its key.
  * @throws ServerKeyError if no key has this fingerprint, because another key would break links and secrets
  */
 export async function loadServerKeys(config: Config, store: Store): Promise<ServerKeys> {
@@ -31,10 +31,10 @@ export async function loadServerKeys(config: Config, store: Store): Promise<Serv
   return keys
 }
 
-/** The comparison of the key next to a SQLite database with the data in it; `unused` if no server has used the data. */
+/** Whether the key next to a SQLite database fits its data. `unused` means that no server has used the data. */
 export type KeyState = 'matches' | 'missing' | 'differs' | 'unused'
 
-/** Compares the key next to a database with the fingerprint in `draft`, the file that will replace the database. */
+/** Compares the key next to `database` with the fingerprint in `draft`, the file that will replace the database. */
 export async function keyStateOf(draft: string, database: string): Promise<KeyState> {
   const opened = openDatabase(`sqlite:${draft}`)
   try {
@@ -49,7 +49,7 @@ export async function keyStateOf(draft: string, database: string): Promise<KeySt
 }
 
 /**
- * Returns the configured key or the key in the file; undefined if the first start creates it.
+ * Returns the configured key, or else the key in the file next to the database; undefined if the file does not exist.
  * @throws ServerKeyError for PostgreSQL without a configured key
  */
 export async function findServerKey(config: Config): Promise<string | undefined> {
@@ -68,7 +68,7 @@ export function findFingerprint(store: Store): Promise<string | undefined> {
   return store.settings.find(FINGERPRINT)
 }
 
-/** @param known the fingerprint of the key of the database @throws ServerKeyError if none of the keys has it */
+/** @param known the stored fingerprint @throws ServerKeyError if no key has this fingerprint */
 export function assertKeyOf(known: string, { current, previous }: ServerKeys): void {
   if ([current, ...previous].some((key) => fingerprint(key) === known)) return
   throw new ServerKeyError(
@@ -82,7 +82,7 @@ async function createKeyFile(config: Config): Promise<string> {
   const draft = `${file}.${randomUUID()}`
   await writePrivate(draft, `${newServerKey()}\n`)
   try {
-    // Creating a link is atomic: if several servers start together, one creates the key and the others read it.
+    // Creating a link is atomic. If several servers start together, one server creates the key, and the others read it.
     await link(draft, file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

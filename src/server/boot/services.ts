@@ -37,7 +37,7 @@ export interface ServicesOptions
   linkTtlDays: number
   /** Whether the clock of this machine is wrong. Default: never. */
   isClockOff?: () => boolean
-  /** The official wallet buttons. Default: none, so that pages show text buttons. */
+  /** The official wallet buttons. If omitted, pages show text buttons. */
   badges?: Badges | undefined
   createWallets: (loadImageFiles: LoadImageFiles) => Wallets
   push?: ApplePush | undefined
@@ -46,7 +46,7 @@ export interface ServicesOptions
   google?: Omit<Sides['google'], 'wallet'> | undefined
   /** The image decoder. Default: a new one. */
   decoder?: Decoder
-  /** Returns how busy the event loop was since the last call, from 0 to 1. Default: as measured. */
+  /** Returns the fraction of the time since the last call in which the event loop was busy. Default: a measurement. */
   measureEventLoop?: () => number
   /** The time after which a platform call without a response counts as hanging; see createBreakers. */
   hangSeconds?: number

@@ -10,9 +10,7 @@ import { createPace } from '../jobs/chunks.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 export interface Chaining extends Pick<Services, 'store' | 'clock' | 'log' | 'signingKeys'> {
-  /**
-   * The last time that each broken chain was logged, by the name of the chain. A broken chain is logged once an hour.
-   */
+  /** The time at which each broken chain was last logged, by its name. A broken chain is logged once an hour. */
   loggedAt: Map<string, Date>
 }
 
@@ -24,15 +22,15 @@ interface BrokenChain extends ChainKey {
 const ROWS = { first: 200, most: 2_000 }
 
 /**
- * Appends new entries of ledgers and audit logs to their chains, and signs the new ends, until no entry is pending.
- * Several servers can do so concurrently. Entries are chained about a second after they are written. After that,
- * verification detects every change. A chain whose end does not match its signature is not extended, so that a
- * manipulation is never signed.
+ * Appends new entries of ledgers and audit logs to their chains, and signs the new ends, until no entry is pending. An
+ * entry is chained about a second after it is written. After that, verification detects every change of the entry. A
+ * chain whose end does not match its signature is not extended, so that a manipulation is never signed. Several servers
+ * can do this concurrently.
  */
 export async function extendChains(chaining: Chaining, mayGoOn: () => boolean | Promise<boolean>): Promise<void> {
   const { store } = chaining
-  // Chain four times as many entries as passes, because an entry takes a quarter of the time of a pass. On PostgreSQL,
-  // a larger transaction saves BEGIN and COMMIT, which take as long as many entries, and it blocks no other writer.
+  // The minimum is four times `passesPerTurn`, because an entry takes a quarter of the time of a pass. On PostgreSQL,
+  // larger transactions save the time of BEGIN and COMMIT, and block no other writer.
   const pace = createPace({ ...ROWS, least: 4 * store.passesPerTurn })
   const broken: BrokenChain[] = []
   while ((await store.chains.hasPending()) && (await mayGoOn())) {
@@ -44,7 +42,7 @@ export async function extendChains(chaining: Chaining, mayGoOn: () => boolean | 
       for (const chain of chainNames) adopted += await tx.chains.adopt(chain, rows)
       return adopted
     })
-    // Stop, because other servers are chaining the remaining entries, or the entries belong to broken chains.
+    // Other servers are chaining the remaining entries, or all remaining entries belong to broken chains.
     if (chained === 0) break
     await setImmediate()
   }
@@ -71,8 +69,8 @@ async function chainEntries(
 ): Promise<BrokenChain[]> {
   if (pending.length === 0) return []
   const groups = groupBy(pending, nameOf)
-  // Lock and sign both chains of each workspace together: once the workspace has a key, a chain without a signature is
-  // not valid.
+  // Sign both chains of a workspace in one transaction. The first signature creates the key of the workspace, after
+  // which a chain without a signature counts as broken.
   const workspaceIds = [...new Set(pending.map(({ workspaceId }) => workspaceId))]
   const heads = await tx.chainHeads.lock(
     workspaceIds.flatMap((workspaceId) => chainNames.map((chain) => ({ workspaceId, chain }))),
@@ -95,7 +93,7 @@ async function chainEntries(
     }
     const added = await chain(tx, head, group)
     done.push(...group.map(({ id }) => id))
-    // Without new entries, sign a chain only if it has no signature yet.
+    // A chain without new entries needs a signature only if it is not signed yet.
     if (added.length === 0 && head.signature.length > 0) continue
     blocks.push(...added)
     const last = added.at(-1)
@@ -123,7 +121,7 @@ function nameOf({ workspaceId, chain }: ChainKey): string {
 
 const BLOCK = 1_000
 
-/** Returns the blocks that continue a chain with new entries. Skips entries that no longer exist. */
+/** Returns blocks that continue a chain with pending entries. Skips entries that no longer exist. */
 async function chain(
   tx: Repositories,
   { workspaceId, chain, ...head }: Head,
@@ -153,10 +151,10 @@ function toChained({ fixed, personal, salt, commitment }: Entry): Omit<ChainedEn
   return { values: fixed, commitment: salt ? commitmentOf(salt, personal) : commitment }
 }
 
-/** The initial and the maximum number of blocks that a transaction removes from a chain. */
+/** The initial and the maximum number of blocks that a transaction removes from an audit chain. */
 const BLOCKS = { first: 10, most: 1_000 }
 
-/** Moves the beginning of each audit chain past the entries that retention will delete, and signs the chain. */
+/** Removes the entries that retention will delete from the start of each audit chain, and signs the chain. */
 export async function trimChains(
   chaining: Pick<Chaining, 'store' | 'clock' | 'signingKeys'>,
   before: Date,

@@ -6,19 +6,19 @@ import type { SignedHead } from '../../core/rules/evidence/verification.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { Logger } from '../log.ts'
 
-/** The keys that sign heads of chains: one per workspace, created by this service and stored encrypted. */
+/** The keys that sign the heads (ends) of chains. Each workspace has a key, which is stored encrypted. */
 export interface SigningKeys {
   /** Returns the head with its signature. Creates the key of the workspace if it has none. @throws SealError */
   sign(tx: Repositories, head: Head): Promise<SignedHead>
   /**
-   * Whether a head is valid. A head without a signature is valid only if the workspace has no key yet, because a chain
-   * never begins twice.
+   * Whether the signature of a head is valid. A head without a signature is valid only while the workspace has no key.
+   * Otherwise, an attacker could remove a chain and begin a new one.
    * @throws SealError
    */
   isSound(tx: Repositories, head: SignedHead): Promise<boolean>
   /**
-   * Encrypts the keys again under the current server key, so that previous server keys can be retired. Keys that cannot
-   * be decrypted stay unchanged and are logged, so that they do not prevent the start of a server.
+   * Encrypts the keys again under the current server key, so that previous server keys can be retired. A key that
+   * cannot be decrypted stays unchanged and is logged, so that a server can still start.
    */
   reseal(store: Store, log: Pick<Logger, 'error'>): Promise<void>
 }
@@ -33,7 +33,7 @@ const MAX_KEPT = 10_000
 export function createSigningKeys({ current, previous }: ServerKeys): SigningKeys {
   const keys = [current, ...previous]
   const opened = new Map<string, KeyPair>()
-  // The heads that this process last signed. Comparing a head with its last value is as safe as verifying its
+  // The heads that this process last signed. To compare a head with its last value is as safe as verifying its
   // signature, and faster.
   const signed = new Map<string, SignedHead>()
 
@@ -92,7 +92,7 @@ function make(workspaceId: string, serverKey: Uint8Array): { publicKey: string; 
   }
 }
 
-/** Returns the name of the row to which a sealed key is bound. */
+/** Returns the name of the row to which a sealed key is bound: in another row, the key cannot be decrypted. */
 function rowOf(workspaceId: string): string {
   return `chain-key/${workspaceId}`
 }

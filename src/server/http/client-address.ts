@@ -2,9 +2,9 @@ import type { H3Event } from 'h3'
 import ipaddr from 'ipaddr.js'
 
 /**
- * Returns the address of the client. Each proxy appends its peer's address to X-Forwarded-For, so only the last
- * `trustedProxies` entries are trusted. Ports are removed. If the entry of the client is not an address, returns the
- * address of the last proxy.
+ * Returns the address of the client, without a port. Each proxy appends the address of its peer to X-Forwarded-For, so
+ * only the last `trustedProxies` entries can be trusted. If the first of these is not an address, returns the address
+ * of the connection.
  */
 export function clientAddress(event: H3Event, trustedProxies: number): string {
   const socketAddress = event.req.ip ?? 'unknown'
@@ -14,12 +14,12 @@ export function clientAddress(event: H3Event, trustedProxies: number): string {
   return ipaddr.isValid(address) ? address : socketAddress
 }
 
-/** Removes the port, which some proxies write: `192.0.2.7:4711` or `[2001:db8::7]:4711`. */
+/** Removes the port that some proxies append, as in `192.0.2.7:4711` or `[2001:db8::7]:4711`. */
 function withoutPort(text: string): string {
   return /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text
 }
 
-/** Returns the network of an address, which usually has one operator: the /24 of IPv4, or the /48 of IPv6. */
+/** Returns the network of an address: the IPv4 /24 or IPv6 /48, which usually has one operator. */
 export function networkKey(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
@@ -27,7 +27,7 @@ export function networkKey(address: string): string {
   return ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/48`).toString()
 }
 
-/** Returns the key of a limit by address: the IPv4 address, or the IPv6 /64, which usually has one subscriber. */
+/** Returns the key for limits by address: the IPv4 address, or the IPv6 /64, which usually has one subscriber. */
 export function addressKey(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)

@@ -2,9 +2,9 @@ import { type H3Event, HTTPResponse } from 'h3'
 import { contract } from '../../core/contract/contract.ts'
 import type { Route } from '../../core/route.ts'
 
-/** The pages of other origins that can call the API, with a token but without cookies. */
+/** Cross-origin access: pages of the allowed origins can call the API with a token, but without cookies. */
 export interface Cors {
-  /** Determines the response headers that `corsHeaders` returns. */
+  /** Stores the CORS headers of a request, which `corsHeaders` returns. Call it before the request is handled. */
   onRequest(event: H3Event): void
   /** Returns the response to a preflight from an allowed origin, or `undefined` for any other request. */
   respondToPreflight(event: H3Event): HTTPResponse | undefined
@@ -32,19 +32,19 @@ export function createCors(origins: readonly string[] = []): Cors {
 }
 
 /**
- * Returns the headers of a response to a page of another origin, or `undefined` if the response does not depend on the
- * origin.
+ * Returns the CORS headers of a response: empty for an origin that is not allowed, and `undefined` if the response does
+ * not depend on the origin.
  */
 export function corsHeaders(event: H3Event): Record<string, string> | undefined {
   return event.context.corsHeaders as Record<string, string> | undefined
 }
 
-/** The headers of responses that scripts can read, in addition to those that browsers always show. */
+/** The response headers that cross-origin scripts can read, in addition to those that browsers always allow. */
 const EXPOSED = 'ETag, Retry-After, X-Correlation-Id'
 
 const routes: Route[] = Object.values(contract).flatMap((operations): Route[] => Object.values(operations))
 
-/** The request headers of the API that browsers send only with permission. */
+/** The request headers of the API that a browser sends to another origin only with permission. */
 const requestHeaders = [
   'authorization',
   'content-type',

@@ -15,8 +15,8 @@ export interface RequestedList {
 }
 
 /**
- * Seals cursors, so that clients cannot forge them or use them in another workspace or list. Handlers and storage use
- * unsealed cursors. Cursors of previous server keys are accepted (decisions/0006).
+ * Creates functions that seal and unseal cursors. Clients cannot forge a sealed cursor, or use it in another workspace
+ * or list. Handlers and storage use unsealed cursors. Cursors of previous server keys are accepted (decisions/0006).
  */
 export function createCursors({ current, previous }: ServerKeys) {
   const keys = [current, ...previous].map((key) => deriveKey(key, 'cursors'))

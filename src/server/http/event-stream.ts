@@ -7,11 +7,11 @@ import type { Services } from '../context.ts'
 /** The maximum number of streams per workspace in this process. */
 export const MAX_STREAMS = 10
 
-/** The interval of heartbeats. Proxies close connections that are idle for half a minute or more. */
+/** The interval of heartbeats. Without them, proxies would close connections that are idle for half a minute. */
 const HEARTBEAT_MS = 15_000
 
 export interface EventStreamOptions extends Pick<Services, 'stopping' | 'log'> {
-  /** Throws an ApiError if the client is no longer allowed to read. */
+  /** Throws an ApiError if the client is no longer allowed to read the stream. Called before events are sent. */
   requireAllowed: () => Promise<unknown>
   /** Called once when the stream ends, for any reason. */
   onEnd: () => void
@@ -19,8 +19,8 @@ export interface EventStreamOptions extends Pick<Services, 'stopping' | 'log'> {
 }
 
 /**
- * Returns a stream of server-sent events. The stream reads more events only after the client has received the previous
- * ones. A client that stops reading costs only a connection, which the server closes (boot/connections.ts).
+ * Returns a stream of server-sent events. The stream reads further events only after the client has received the
+ * previous events. A client that stops reading uses up only a connection, which is closed later (boot/connections.ts).
  */
 export function eventStream(open: OpenStream, { stopping, log, ...options }: EventStreamOptions): HTTPResponse {
   const ending = new AbortController()
@@ -30,7 +30,7 @@ export function eventStream(open: OpenStream, { stopping, log, ...options }: Eve
     stopping.removeEventListener('abort', end)
     options.onEnd()
   }
-  // Disable the warning about many listeners, because each stream adds one.
+  // Without this call, Node would warn about a leak, because each stream adds a listener.
   setMaxListeners(0, stopping)
   stopping.addEventListener('abort', end, { once: true })
   const pieces = piecesOf(open(ending.signal), options)
@@ -39,7 +39,7 @@ export function eventStream(open: OpenStream, { stopping, log, ...options }: Eve
     {
       async pull(controller) {
         const { value } = await pieces.next().catch((error: unknown) => {
-          // If the token has expired, only end the stream: the client gets the error when it reconnects.
+          // An ApiError, such as for an expired token, ends the stream. The client gets the error when it reconnects.
           if (!(error instanceof ApiError)) log.warn({ err: error }, 'a stream of events ended early')
           return { value: undefined }
         })
@@ -60,7 +60,7 @@ export function eventStream(open: OpenStream, { stopping, log, ...options }: Eve
 export const EVENT_STREAM_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
-  // Without this header, nginx would delay small events.
+  // Without this header, nginx would buffer and delay small events.
   'x-accel-buffering': 'no',
 }
 

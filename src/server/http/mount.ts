@@ -22,8 +22,8 @@ import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson
 import { CompleteResponse, Reply } from './responses.ts'
 
 /**
- * Handles an operation of the contract: gets the parsed request and its context, and returns the body, or a `Reply`
- * with a status other than the first of its route. Errors of the client are thrown as ApiError.
+ * The handler of an operation of the contract. It gets the parsed request and its context. It returns the body, or a
+ * `Reply` to choose a status other than the first of the route. It throws an ApiError for errors of the client.
  */
 export type Handler<R extends Route> = (
   input: RouteInput<R>,
@@ -36,7 +36,7 @@ type Result<R> = R extends { status: infer Status extends number; body: infer Bo
   ? Body | Reply<Status, Body>
   : never
 
-/** An encoded body, whose cursor is already sealed. */
+/** An encoded body of a page. Its cursor must already be sealed. */
 type Encoded<R> = R extends { body: infer Body } ? EncodedBody<Body> : never
 
 /** One handler for each operation of a resource. A missing or mismatched handler does not compile. */
@@ -55,12 +55,12 @@ export interface PageRoute<R extends Route = Route> {
 export interface MountOptions extends CallerOptions {
   services: Services
   handlers: AllHandlers
-  /** Routes of pages of this server, which are not part of the API. */
+  /** The routes of this server's pages, which are not part of the API. */
   pageRoutes?: readonly PageRoute[] | undefined
   cursors: Cursors
   /**
-   * Counts a request against the limit of its token. The key is the token ID. The doors of a project share a limit, so
-   * the key of a door is the project, and the party is the door.
+   * Counts a request against the limit of its token. The key is the token ID. For a door, the key is the project and
+   * the party is the door, because the doors of a project share a limit.
    */
   limitToken: (key: string, party?: string) => Promise<void>
 }
@@ -68,10 +68,10 @@ export interface MountOptions extends CallerOptions {
 /** The limits per workspace in this process. */
 interface Bounds {
   inFlight: InFlight
-  /** Event streams, which are open for hours without work. */
+  /** Open event streams, which do not count as requests in flight, because they are open for hours without work. */
   streams: InFlight
   bodyRoom: BodyRoom
-  /** Requests that render definitions, which can take megabytes of memory. */
+  /** Requests that render definitions. Each can take megabytes of memory. */
   renders: FairGate
 }
 
@@ -125,15 +125,15 @@ async function serve(
   let leaveRenders: Leave | undefined
   try {
     const bytes = await readBytes(event, route, place.reserve)
-    // Schedule this request as small, although it requests a list: each door sends it every few seconds, and the list
-    // contains only the door itself.
+    // A door's request for the list of doors is small: the response contains only the door. Each door sends this
+    // request every few seconds.
     const isSelf = token.door !== null && route === contract.doors.list
     const cost = isScheduledAsList(route) && !isSelf ? Math.max(LIST_BYTES, bytes.length) : bytes.length
-    // Do not enter the scheduler for an image: its handler enters the scheduler, and leaves it before the decoder
-    // process runs.
+    // The handler of images enters the scheduler itself, because it must leave the scheduler before the decoder process
+    // runs.
     if (!route.rawBody) leaveEventLoop = await services.eventLoop.enterRequest(workspaceId, cost)
-    // Take a render slot only after the wait for the scheduler. A slot that is held during this wait would delay
-    // renders of other workspaces.
+    // Take a render slot after the wait for the scheduler. Otherwise, the slot would be unused during this wait, which
+    // delays renders of other workspaces.
     if (route.rendersDefinition) {
       const party = { name: workspaceId, work: 'requests' } as const
       await renders.enter(party, RENDER_WAIT_MS)
@@ -160,7 +160,7 @@ async function serve(
   }
 }
 
-/** Requests without a token are limited by address, and do not count toward the limits of a workspace. */
+/** Serves a route that needs no token. The request counts toward the limit of its address, not of a workspace. */
 async function servePublic(
   event: H3Event,
   route: Route,
@@ -187,7 +187,7 @@ async function servePublic(
   }
 }
 
-/** Starts a stream. The request itself ends, so that the stream counts only toward the limit of streams. */
+/** Starts a stream. The request then ends, so that an open stream counts only toward the limit of streams. */
 function startStream(
   event: H3Event,
   route: Route,
@@ -209,7 +209,7 @@ function startStream(
   return eventStream(open, { stopping, log, onEnd, requireAllowed })
 }
 
-/** Whether a route is scheduled as a list: lists, counts over time, routes that render, and routes with `readsMuch`. */
+/** Whether a route is scheduled as a list: it returns pages or counts over time, it renders, or it has `readsMuch`. */
 const isScheduledAsList = ({ query, readsMuch, rendersDefinition }: Route) =>
   readsMuch === true ||
   rendersDefinition === true ||
@@ -243,7 +243,7 @@ function withPlainCursor(input: Input, list: RequestedList, cursors: Cursors): I
 type AnyReply = Reply<number, unknown>
 
 function toReply(result: unknown, { responses }: Route): AnyReply {
-  // Use the lowest status, which is the first key, because JavaScript orders numeric keys.
+  // The default is the lowest status of the route, which is the first key: JavaScript orders numeric keys.
   return result instanceof Reply ? result : new Reply(Number(Object.keys(responses)[0]), result)
 }
 
@@ -253,7 +253,7 @@ function withSealedCursor(reply: AnyReply, list: RequestedList, cursors: Cursors
   return { ...reply, body: { ...page, nextCursor: cursors.seal(page.nextCursor, list) } }
 }
 
-/** Returns an HTTPResponse of h3, which is sent directly. A Response would wrap the body in a stream. */
+/** Returns the response as h3's HTTPResponse, because a Response would wrap the body in a stream. */
 async function toResponse(reply: AnyReply, route: Route, event: H3Event): Promise<HTTPResponse> {
   const { status, body } = reply
   if (body === undefined) return new HTTPResponse(null, reply)
@@ -276,7 +276,7 @@ async function written(body: unknown, isCompressed: boolean) {
   return isCompressed ? compress(json) : json
 }
 
-/** @throws ApiError VALIDATION_ERROR with all issues of path, query, and body */
+/** Parses the request. @throws ApiError VALIDATION_ERROR with all issues of its path, query, headers, and body */
 function parseInput(event: H3Event, route: Route, bytes: Buffer): Input {
   const issues: Issue[] = []
   const parse = (
@@ -300,7 +300,7 @@ function parseInput(event: H3Event, route: Route, bytes: Buffer): Input {
   return { params, query, headers, body: parsed }
 }
 
-/** @throws ApiError VALIDATION_ERROR for a parameter of a route without a query schema */
+/** @throws ApiError VALIDATION_ERROR if there are parameters, but the route has no query schema */
 function queryOf(event: H3Event, route: Route): QueryParameters {
   if (event.url.search === '') return {}
   const query = readParameters(event.url)
@@ -310,7 +310,7 @@ function queryOf(event: H3Event, route: Route): QueryParameters {
   return query
 }
 
-/** Reads the body before the request waits for the scheduler, since clients can send slowly. */
+/** Reads the body. Call it before the request enters the scheduler, because clients can send slowly. */
 function readBytes(event: H3Event, route: Route, reserve: Reserve): Promise<Buffer> {
   if (route.rawBody) requireContentType(event, route.rawBody.contentTypes)
   return readBody(event, maxBodyBytesOf(route), reserve)
@@ -319,7 +319,7 @@ function readBytes(event: H3Event, route: Route, reserve: Reserve): Promise<Buff
 function parseBody(event: H3Event, route: Route, bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined
   if (!route.body) {
-    // Some clients always send JSON, so accept an empty object.
+    // Some clients send an empty JSON object with every request.
     if (/^\s*\{\s*\}\s*$/.test(decodeUtf8(bytes))) return undefined
     throw validationError([{ path: [], message: 'This endpoint accepts no body' }])
   }

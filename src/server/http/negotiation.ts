@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { constants, gunzip, gzip } from 'node:zlib'
 
-/** Whether If-None-Match contains one of these tags, given without quotes, by weak comparison (RFC 9110, 13.1.2). */
+/** Whether If-None-Match (`condition`) contains one of the unquoted tags, by weak comparison (RFC 9110, 13.1.2). */
 export function namesTag(condition: string, tags: string[]): boolean {
   return condition.split(',').some((part) => {
     const tag = part.trim().replace(/^W\//, '')
@@ -12,14 +12,14 @@ export function namesTag(condition: string, tags: string[]): boolean {
 const run = promisify(gzip)
 const undo = promisify(gunzip)
 
-/** Compresses off the main thread, with the fastest level, because JSON becomes much smaller at any level. */
+/** Compresses JSON off the main thread, at the fastest level: JSON becomes much smaller at any level. */
 export async function compress(text: string): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(await run(text, { level: constants.Z_BEST_SPEED }))
 }
 
-/** A JSON body that is serialized and compressed once for many responses. */
+/** A JSON body that is serialized and compressed once, and sent in many responses. */
 export class EncodedBody<Body> {
-  /** The shape of the JSON, for the compiler only. */
+  /** The type of the body, for the compiler only. */
   declare readonly shape: Body
   readonly gzip: Buffer
 
@@ -27,7 +27,7 @@ export class EncodedBody<Body> {
     this.gzip = gzip
   }
 
-  /** Returns the uncompressed body, for a client that does not accept gzip. */
+  /** Returns the uncompressed JSON, for a client that does not accept gzip. */
   async plain(): Promise<Uint8Array<ArrayBuffer>> {
     return new Uint8Array(await undo(this.gzip))
   }
@@ -40,8 +40,8 @@ export async function encodeBody<Body>(body: Body): Promise<EncodedBody<Body>> {
 const encodings = ['br', 'gzip'] as const
 
 /**
- * Returns the supported encodings that the client accepts (RFC 9110, 12.5.3), starting with the one that compresses
- * best. A weight of 0 excludes an encoding.
+ * Returns the supported encodings that the client accepts (RFC 9110, 12.5.3), best compression first. A weight of 0
+ * excludes an encoding.
  */
 export function acceptedEncodings(headers: Headers): (typeof encodings)[number][] {
   const weights = new Map<string, number>()

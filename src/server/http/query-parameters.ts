@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Issue } from '../../core/errors.ts'
 import { groupBy } from '../../core/group-by.ts'
 
-/** The parameters of a request by name; repeated ones as a list. */
+/** The query parameters of a request, by name. A repeated parameter has a list of values. */
 export type QueryParameters = Record<string, string | string[]>
 
 export function readParameters({ searchParams }: URL): QueryParameters {
@@ -15,7 +15,7 @@ export function readParameters({ searchParams }: URL): QueryParameters {
   )
 }
 
-/** Describes an issue of a parameter under the name that the client sent, and explains how to send several values. */
+/** Returns an issue of a parameter under the name that the client sent. Adds how to send several values, if needed. */
 export function describeParameterIssue(
   { path: [first, ...place], message }: Issue,
   given: QueryParameters,
@@ -23,14 +23,14 @@ export function describeParameterIssue(
 ): Issue {
   const name = String(first)
   const values = given[name] ?? []
-  // If the client sent a single value instead of a list, remove the index from the path.
+  // The index in the path makes sense only if the client sent several values.
   const path = [name, ...(Array.isArray(values) ? place : [])]
   const wanted = repeatedInstead(name, [values].flat(), query)
   return { path, message: wanted ? `${message}. For several values, repeat the parameter: ${wanted}` : message }
 }
 
 /**
- * Returns the correct form, such as `status=…&status=…`, of a list that was sent as `status[]=ISSUED` or
+ * Returns the correct form (`status=…&status=…`) of a list that a client sent as `status[]=ISSUED` or
  * `status=ISSUED,VOID`; undefined for any other parameter.
  */
 function repeatedInstead(name: string, values: string[], query: z.ZodType): string | undefined {

@@ -7,7 +7,7 @@ export type Readiness = () => Promise<Record<string, boolean>>
 export interface ReadinessOptions {
   database: Database
   isWritable: () => boolean
-  /** Whether this process runs jobs; undefined for an API-only server. */
+  /** Returns whether the worker of this process runs jobs; undefined for an API-only server. */
   isWorking?: (() => boolean) | undefined
   /** Whether the clock is so wrong that this server runs no jobs. */
   isClockOff: () => boolean
@@ -15,7 +15,7 @@ export interface ReadinessOptions {
   isStopping: () => boolean
 }
 
-/** The timeout of the database check, shorter than that of proxies. */
+/** The timeout of the database check. It is shorter than the usual timeouts of proxies. */
 const TIMEOUT_MS = 2_000
 
 export function createReadiness(options: ReadinessOptions): Readiness {
@@ -26,16 +26,16 @@ export function createReadiness(options: ReadinessOptions): Readiness {
       database: pending !== undefined,
       migrations: pending === 0,
       writable: isWritable(),
-      // Only SQLite has this check, because PostgreSQL checks its own pages.
+      // PostgreSQL checks its own pages, so only SQLite has this check.
       ...(database.dialect === 'sqlite' && { integrity: database.findDamage() === undefined }),
-      // An API-only server omits the clock: if PostgreSQL's is wrong, a proxy must not remove the whole fleet.
+      // API-only servers omit the clock. Otherwise, a wrong clock of PostgreSQL would make a proxy remove all servers.
       ...(isWorking && { clock: !isClockOff(), worker: isWorking() && !isClockOff() }),
       serving: !isStopping(),
     }
   }
 }
 
-/** Counts pending migrations, without those of a newer version. Returns undefined if the database cannot be read. */
+/** Returns the number of pending migrations of this version; undefined if the database cannot be read. */
 async function countPending(database: Database): Promise<number | undefined> {
   try {
     return (await pendingMigrations(database)).length

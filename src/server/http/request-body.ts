@@ -3,12 +3,12 @@ import type { H3Event } from 'h3'
 import { ApiError } from '../../core/errors.ts'
 import { endOfString } from '../../core/rules/lists/json-numbers.ts'
 
-/** Reserves memory for bytes of a body, or throws. */
+/** Reserves memory for a number of bytes of a body. Throws if there is not enough memory. */
 export type Reserve = (bytes: number) => void
 
 /**
- * Reads a body; empty if there is none.
- * @param reserve called with the Content-Length before the body is read, then with the size of any excess
+ * Reads the body of a request. Returns an empty buffer for a request without a body.
+ * @param reserve called with the Content-Length before the body is read, and with further bytes if the body is longer
  * @throws ApiError INVALID_INPUT (413) for more than maxBytes, INVALID_FORMAT if the body ends early
  */
 export async function readBody(event: H3Event, maxBytes: number, reserve: Reserve = () => undefined): Promise<Buffer> {
@@ -28,14 +28,14 @@ export async function readBody(event: H3Event, maxBytes: number, reserve: Reserv
     }
     chunks.push(chunk)
   }
-  // Read Node's stream: a web stream around it costs as much as the rest of a small request.
+  // Read Node's stream. A web stream around it would take as much time as the rest of a small request.
   const incoming = event.runtime?.node?.req as IncomingMessage | undefined
   if (incoming) await readIncoming(incoming, take)
   else if (event.req.body) await readStream(event.req.body, take)
   return Buffer.concat(chunks, size)
 }
 
-/** Reads the body to its end. If `take` throws, the rest stays unread, and the response is sent immediately. */
+/** Passes the chunks of a body to `take`. If `take` throws, stops reading, so that the error is sent immediately. */
 function readIncoming(incoming: IncomingMessage, take: (chunk: Uint8Array) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const onData = (chunk: Uint8Array) => {
@@ -52,7 +52,7 @@ function readIncoming(incoming: IncomingMessage, take: (chunk: Uint8Array) => vo
       incoming.off('data', onData).off('end', onEnd).off('close', onBroken)
       how()
     }
-    // Keep this listener: a connection that breaks later must not end the process.
+    // Do not remove this listener. Otherwise, a connection that breaks later would end the process.
     incoming.once('error', onBroken)
     if (incoming.destroyed) return onBroken(incoming.errored)
     incoming.on('data', onData).once('end', onEnd).once('close', onBroken)
@@ -76,8 +76,8 @@ async function readStream(body: ReadableStream<Uint8Array>, take: (chunk: Uint8A
 }
 
 /**
- * Returns the error for a body that is too large. The response closes the connection, because no other request can
- * follow the unread body.
+ * Returns the error for a body that is too large. The response closes the connection, because the client cannot send
+ * another request after the unread body.
  */
 function tooLarge(): ApiError {
   return new ApiError('INVALID_INPUT', {
@@ -91,7 +91,7 @@ function brokenBody(cause: unknown): ApiError {
   return new ApiError('INVALID_FORMAT', { message: 'The body is incomplete.', cause })
 }
 
-/** @throws ApiError INVALID_FORMAT for invalid UTF-8, so that no replacement characters are stored */
+/** @throws ApiError INVALID_FORMAT for invalid UTF-8, which would otherwise be stored as replacement characters */
 export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -103,12 +103,12 @@ export function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** The maximum nesting of JSON. Deeper nesting has no use, and can overflow the stack. */
+/** The maximum nesting of JSON. No legitimate body is nested deeper, and deep nesting can overflow the stack. */
 const MAX_DEPTH = 64
 
 /**
- * The maximum number of names and values in a body: ten times as many as the largest honest batch contains. The size of
- * a body is not enough as a limit, because many small values cost a hundred times as much as one text of the same size.
+ * The maximum number of names and values in a body: ten times the number in the largest legitimate batch. A limit on
+ * the size is not enough, because many small values cost a hundred times as much as one text of the same size.
  */
 const MAX_VALUES = 200_000
 
@@ -116,8 +116,8 @@ const [QUOTE, COMMA, COLON] = [...'",:'].map((char) => char.charCodeAt(0))
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [...'[]{}'].map((char) => char.charCodeAt(0))
 
 /**
- * Checks the nesting and the number of values of JSON before it is parsed, because 8 MiB of brackets and commas would
- * take seconds to parse. Does not check that the JSON is well-formed.
+ * Checks the nesting and the number of values of JSON. Call it before JSON is parsed: 8 MiB of brackets and commas
+ * would take seconds to parse. Does not check that the JSON is well-formed.
  * @throws ApiError INVALID_FORMAT above MAX_DEPTH or MAX_VALUES
  */
 export function requireSaneJson(json: string): void {
@@ -141,7 +141,7 @@ function invalidJson(what: string): ApiError {
   return new ApiError('INVALID_FORMAT', { message: `The body ${what}.` })
 }
 
-/** @throws ApiError INVALID_INPUT (415) if a body has another type, is not in UTF-8, or is compressed */
+/** @throws ApiError INVALID_INPUT (415) if a body is not of an accepted type, not in UTF-8, or compressed */
 export function requireContentType({ req }: H3Event, accepted: readonly string[]): void {
   const [type = '', ...parameters] = (req.headers.get('content-type') ?? '').split(';').map((part) => part.trim())
   if (!accepted.includes(type.toLowerCase())) {
@@ -163,7 +163,7 @@ function unsupported(message: string, headers: Record<string, string> = {}): Api
   return new ApiError('INVALID_INPUT', { status: 415, message, headers })
 }
 
-/** Reads a body; undefined if it is not JSON. @throws ApiError INVALID_INPUT (413) for more than maxBytes */
+/** Reads a JSON body; undefined for invalid JSON. @throws ApiError INVALID_INPUT (413) for more than maxBytes */
 export async function readJson(event: H3Event, maxBytes: number): Promise<unknown> {
   const bytes = await readBody(event, maxBytes)
   try {

@@ -14,8 +14,8 @@ export type SecurityEvent =
 export type SecurityLog = ReturnType<typeof createSecurityLog>
 
 /**
- * Logs possible attacks at info, with the client address. Limits the number of lines per event and address, and logs
- * the number of omitted lines after each minute.
+ * Logs possible attacks at level info, with the client address. Limits the lines by event and address, and logs the
+ * number of omitted lines after each minute.
  */
 export function createSecurityLog(log: Logger, now?: () => number) {
   const limits = new Map<SecurityEvent, LineLimit>()
@@ -38,7 +38,7 @@ export function createSecurityLog(log: Logger, now?: () => number) {
   }
 }
 
-/** Returns the security event of a rejection; undefined for an honest mistake. */
+/** Returns the security event of a rejection; undefined for a rejection that is probably a mistake. */
 export function securityEventOf({ code, details, forLog }: ApiError): SecurityEvent | undefined {
   if (forLog.security) return forLog.security as SecurityEvent
   if (forLog.limit || code === 'TOO_MANY_REQUESTS') return 'limited'

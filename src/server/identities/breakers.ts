@@ -4,26 +4,26 @@ import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
 /**
- * The number of calls that an identity admits now: any number, a single one that tests whether the platform responds,
- * or zero.
+ * The number of calls that an identity can make now: any number, none, or one call that tests whether the platform
+ * responds.
  */
 export interface Admission {
   most: number
-  /** The time at which to retry calls that were not admitted. */
+  /** The time at which to ask again for calls that were not admitted. */
   until: Date
 }
 
 /**
- * `failed` if the platform is down or rejects all requests of this identity; `null` if the call shows nothing about the
- * platform.
+ * The outcome of a call. `failed` means that the platform is down or rejects all requests of this identity, and `null`
+ * that the call shows neither.
  */
 export type CallOutcome = 'answered' | 'failed' | null
 
 export interface WatchedCall<T> {
   outcomeOf(result: { value: T } | { error: unknown }): CallOutcome
-  /** Returns the reason of a failed outcome for the log. If the call throws, the reason is the message of the error. */
+  /** Returns the reason for a `failed` outcome, for the log. If the call throws, the reason is the error's message. */
   reasonOf?: ((value: T) => string | undefined) | undefined
-  /** Called once if the call hangs, so that the caller can continue with other work. */
+  /** Called once if the call hangs, so that the worker can continue with other jobs. */
   onHang?: (() => void) | undefined
 }
 
@@ -35,22 +35,22 @@ export interface BreakersOptions {
   clock: () => Date
   log: Pick<Logger, 'info' | 'warn'>
   metrics: Pick<Metrics, 'identityPaused'>
-  /** A call counts as hanging if no call of the identity gets a response for this number of seconds. Default: 2. */
+  /** The seconds after which a call hangs, unless another call of the identity got a response. Default: 2. */
   hangSeconds?: number | undefined
 }
 
 const FAILURES_TO_PAUSE = 5
 const FIRST_PAUSE_MS = 2_000
 export const MAX_PAUSE_MS = 60_000
-/** The interval at which other work is retried while a call hangs. */
+/** The interval at which calls are retried that were not admitted because another call hangs. */
 const RECHECK_MS = 2_000
-/** The time after which a test without a result is repeated. It is longer than any call takes. */
+/** The time after which another call tests the platform if the last test has no result. No call takes this long. */
 const TRY_MS = 30_000
 
-/** Creates the breakers of a process on demand, by platform and identity; null is the identity of the server. */
+/** Creates a breaker on demand for each identity of a platform. The ID of the server's own identity is null. */
 export function createBreakers(options: BreakersOptions) {
   const breakers = new Map<string, Breaker>()
-  // Create the series with 0: an alert on an increase misses the first increase of a new series.
+  // Create the series of the metric with 0. Otherwise, an alert on an increase would miss the first increase.
   for (const platform of platforms)
     options.metrics.identityPaused.set({ provider: platformFacts[platform].provider, identity: SERVER_IDENTITY }, 0)
   return {
@@ -64,10 +64,10 @@ export function createBreakers(options: BreakersOptions) {
 }
 
 /**
- * Pauses the calls of an identity while its platform does not respond, so that other work continues. Calls pause for
- * two seconds after five consecutive failures, or after one call that hangs and fails. After a pause, one call tests
- * the platform; a failure doubles the pause, up to a minute. While a call hangs, no other call begins until any call
- * gets a response.
+ * Pauses the calls of an identity while its platform does not respond, so that other work continues. Five consecutive
+ * failures, or one call that hangs and then fails, start a pause of two seconds. After a pause, one call tests the
+ * platform. If the test fails, the next pause is twice as long, up to a minute. While a call hangs, no further calls
+ * start until any call gets a response.
  */
 function createBreaker(
   { platform, identityId }: { platform: Platform; identityId: string | null },
@@ -88,7 +88,7 @@ function createBreaker(
   })
 
   function answered(how = 'a platform responds to an identity again'): void {
-    // Count the response, so that calls that began earlier and still hang do not block other calls.
+    // This response shows that the platform responds, so earlier calls that still hang must not block other calls.
     answers += 1
     failures = 0
     hanging.clear()
@@ -101,7 +101,7 @@ function createBreaker(
 
   function failed(hung: boolean, reason: string | undefined): void {
     failures += 1
-    // During a pause, only the result of the testing call counts.
+    // During a pause, only the result of the call that tests the platform counts.
     const isOver = pauses === 0 ? hung || failures >= FAILURES_TO_PAUSE : isTrying
     if (!isOver) return
     const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** pauses, MAX_PAUSE_MS)
@@ -117,7 +117,7 @@ function createBreaker(
   }
 
   return {
-    /** Ends the pause. Called when the identity has a new key or certificate. Returns whether it was paused. */
+    /** Ends the pause, because the identity has a new key or certificate. Returns whether the identity was paused. */
     renewed(): boolean {
       const wasPaused = pauses > 0
       answered('an identity was renewed: its work continues')
@@ -133,16 +133,16 @@ function createBreaker(
       return { most: hanging.size > 0 ? 0 : Number.POSITIVE_INFINITY, until: new Date(at + RECHECK_MS) }
     },
     /**
-     * The end of the pause; undefined if the identity is not paused. Callers do not count a failure during a pause as
-     * an attempt of the job.
+     * Returns the end of the pause; undefined if the identity is not paused. A job whose call fails during a pause must
+     * not count the failure as an attempt.
      */
     pausedUntil: () => (pauses > 0 ? new Date(pauseEnd) : undefined),
-    /** Makes an admitted call. */
+    /** Makes a call that `admit` has admitted, and records its outcome. */
     async run<T>(call: () => Promise<T>, { outcomeOf, reasonOf, onHang }: WatchedCall<T>): Promise<T> {
       const self = {}
       const before = answers
       let hung = false
-      // A call that tests the platform counts as hanging immediately, so that no other work waits for it.
+      // A call that tests the platform counts as hanging immediately. Otherwise, other work would wait for this call.
       const timer = setTimeout(
         () => {
           if (answers > before) return

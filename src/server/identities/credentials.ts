@@ -22,7 +22,7 @@ import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, readSecret } from '../config.ts'
 import type { Logger } from '../log.ts'
 
-/** The sealed secrets of an Apple identity, as PEM. The PEM of the key has no passphrase. */
+/** The secrets of an Apple identity, in PEM, which are stored encrypted. The key has no passphrase. */
 export const AppleSecrets = z.object({ certificate: z.string(), key: z.string(), wwdr: z.string() })
 export type AppleSecrets = z.output<typeof AppleSecrets>
 
@@ -31,7 +31,7 @@ export function sealSecrets(text: string, id: string, { current }: Pick<ServerKe
 }
 
 /**
- * Returns the signing identity of a stored Apple identity. Its certificate can be expired.
+ * Decrypts and reads a stored Apple identity. Accepts an expired certificate.
  * @throws CredentialError, SealError
  */
 export function openApple(stored: StoredIdentity, keys: ServerKeys): AppleIdentity {
@@ -50,8 +50,8 @@ export async function openGoogle(stored: StoredIdentity, keys: ServerKeys): Prom
 }
 
 /**
- * Returns the service account of a key file or a workload identity configuration. Without either, returns the account
- * of this machine.
+ * Returns the service account of a key file or of a workload identity configuration. If `json` is null, returns the
+ * account of this machine.
  * @throws CredentialError
  */
 export async function readGoogleSigner(source: string, json: string | null, issuerId: string): Promise<GoogleSigner> {
@@ -60,15 +60,15 @@ export async function readGoogleSigner(source: string, json: string | null, issu
   return configuration ? loadKeyless({ issuerId, configuration }) : parseGoogleIdentity({ source, json }, issuerId)
 }
 
-/** Returns the secrets of an identity; null if it uses the account of the machine. @throws SealError */
+/** Decrypts the secrets of an identity; null if the identity uses the account of the machine. @throws SealError */
 export function openText({ id, sealed }: StoredIdentity, { current, previous }: ServerKeys): string | null {
   return sealed === null ? null : unseal(sealed, id, [current, ...previous], 'identities')
 }
 
 /**
- * Encrypts secrets of previous server keys again under the current one, so that previous keys can be retired. Secrets
- * that cannot be decrypted stay unchanged, and the log names their identities: the passes of these identities wait
- * until the operator renews them.
+ * Encrypts secrets again that a previous server key encrypted, so that previous keys can be retired. Secrets that
+ * cannot be decrypted stay unchanged, and the log names their identities. Passes of such an identity wait until the
+ * operator renews the identity.
  */
 export async function resealIdentities(store: Store, keys: ServerKeys, log: Pick<Logger, 'error'>): Promise<void> {
   for (const stored of await store.identities.listAll()) {
@@ -91,18 +91,24 @@ export function toPem(source: AppleCredentials['certificate']): string {
   return parseCertificate(source, 'certificate').toString()
 }
 
-/** Returns a private key as PEM without a passphrase, because the server key protects it. @throws CredentialError */
+/**
+ * Returns a private key as PEM without a passphrase, for encryption under the server key.
+ * @throws CredentialError
+ */
 export function toKeyPem(key: AppleCredentials['key']): string {
   return readKey(key).export({ type: 'pkcs8', format: 'pem' }) as string
 }
 
-/** Imports the module of keyless identities on demand, because it loads slowly, and key files do not need it. */
+/** Creates a keyless identity. Imports the module on demand, because it loads slowly, and key files do not need it. */
 async function loadKeyless(options: KeylessOptions): Promise<GoogleSigner> {
   const { createKeylessIdentity } = await import('../../wallets/google/api/keyless.ts')
   return createKeylessIdentity(options)
 }
 
-/** Reads the credential files without checking them. @throws CredentialError */
+/**
+ * Reads the credentials that the flags name, without checking them.
+ * @throws CredentialError
+ */
 export function readAppleCredentials({ apple }: Pick<Config, 'apple'>): AppleCredentials {
   const { certificate, key, keyPassphrase, wwdr, passTypeIdentifier, teamIdentifier } = apple
   const given = readSecret(required(certificate, '--apple-certificate'), '--apple-certificate')
@@ -115,7 +121,7 @@ export function readAppleCredentials({ apple }: Pick<Config, 'apple'>): AppleCre
   }
 }
 
-/** Returns the certificate and the key, from a .p12 file or two files, and their passphrase. @throws CredentialError */
+/** Returns the certificate and the key, from a .p12 file or from two files. @throws CredentialError */
 export function readPassFiles(
   { certificate, key }: { certificate: CredentialSource; key: CredentialSource | undefined },
   passphrase: string | undefined,

@@ -3,7 +3,7 @@ import type { PushResult, RenewablePush } from '../../wallets/apple/push.ts'
 
 export type PushServer = { address: string; port: number } | 'apple'
 
-/** Creates a push client that connects to the current APNs server with the first push. */
+/** Creates a push client that connects on demand: each push uses the APNs server that `find` returns at that time. */
 export function createLazyPush(
   given: AppleIdentity,
   find: () => PushServer | undefined,
@@ -40,7 +40,7 @@ export function createLazyPush(
     },
     renew(renewed) {
       identity = renewed
-      // If the client rejects the renewed identity, the next push connects again, and fails with the reason.
+      // Discard a client that rejects the renewed identity. The next push connects again, and fails with the reason.
       const { push } = latest ?? {}
       push
         ?.then((one) => one.renew(renewed))

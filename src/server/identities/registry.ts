@@ -15,9 +15,9 @@ import { openApple, openGoogle } from './credentials.ts'
 export type Identities = ReturnType<typeof createIdentities>
 
 /**
- * The functions that open an identity of the database, by platform. An opener can renew and return `before`, the
- * identity opened earlier, so that its connections stay open. A platform without an opener has only the identity of the
- * server.
+ * The functions that open identities of the database, by platform. `before` is the same identity as opened earlier: an
+ * opener can renew and return it, so that its connections stay open. A platform without an opener has only the identity
+ * of the server.
  */
 export type SideOpeners = { [P in Platform]?: (stored: StoredIdentity, before?: Sides[P]) => Promise<Sides[P]> }
 
@@ -26,25 +26,26 @@ type Opener = (stored: StoredIdentity, before?: Side) => Promise<Side>
 export interface IdentitiesOptions {
   store: Store
   /**
-   * Returns the server's own identity, from the flags. Called for each use, because its credentials can be replaced.
+   * Returns the server's own identity, which the flags name. Call it for each use, because its credentials can change.
    */
   server: () => Partial<Sides>
   wallets: Wallets
   openers: SideOpeners
-  /** Called after an identity changed and its new secrets are in use. */
+  /** Called after an identity has changed and its new secrets are in use. */
   onChanged: (identity: StoredIdentity) => void
   log: Pick<Logger, 'info' | 'error'>
 }
 
-/** The interval of reads. It is short, because a change must reach each process within 10 seconds. */
+/** The interval of reads from the database. It is short, because a change must reach each process within 10 seconds. */
 const REFRESH_MS = 5_000
 
-/** The minimum interval between reads that unknown pass types cause, because any client can send one. */
+/** The minimum interval between reads because of unknown pass types. Any client can send unknown pass types. */
 const MIN_REFRESH_MS = 1_000
 
 /**
- * The identities that sign, push, and write passes; null is the identity of the server. An identity is opened on
- * demand, and follows changes of its row within seconds. An identity that is not usable affects only its own passes.
+ * Creates the registry of identities, which sign passes and push to phones. The ID of the server's own identity is
+ * null. Identities are opened on demand, and changes of their rows are loaded within seconds. An unusable identity
+ * affects only its own passes.
  */
 export function createIdentities(options: IdentitiesOptions) {
   const { store, server, wallets, openers, onChanged, log } = options
@@ -75,7 +76,7 @@ export function createIdentities(options: IdentitiesOptions) {
     }
   }
 
-  /** Switches the open connections of an identity to its changed row. Calls in flight end with the old keys. */
+  /** Makes the open connections of an identity use its changed row. Calls in flight finish with the old keys. */
   async function follow(stored: StoredIdentity): Promise<void> {
     const before = opened.get(stored.id)
     if (before) {
@@ -100,7 +101,7 @@ export function createIdentities(options: IdentitiesOptions) {
 
   const openerOf = (platform: Platform) => openers[platform] as Opener
 
-  /** Opens an identity once. After a failure, the next call tries again. */
+  /** Opens an identity once for all callers. After a failure, the next call tries again. */
   async function open(platform: Platform, id: string): Promise<Side> {
     const stored = opened.has(id) ? undefined : await find(id)
     const side = opened.get(id) ?? openerOf(platform)(stored!)
@@ -114,7 +115,7 @@ export function createIdentities(options: IdentitiesOptions) {
   }
 
   /**
-   * Returns an open identity; undefined for a platform that this process does not issue for.
+   * Returns an identity, and opens it if needed; undefined for a platform for which this process does not issue.
    * @throws ApiError with the `signingError` of the platform if the identity is not usable
    */
   async function of<P extends Platform>(platform: P, id: string | null): Promise<Sides[P] | undefined> {
@@ -138,7 +139,7 @@ export function createIdentities(options: IdentitiesOptions) {
 
   return {
     of,
-    /** Returns the wallets of a pass, for each platform that this process issues for. @throws as `of` */
+    /** Returns the wallets of a pass, for each platform for which this process issues. @throws as `of` */
     async walletsOf(pass: IdentityIds): Promise<Wallets> {
       const idOf = (platform: Platform) => pass[`${platform}IdentityId`]
       if (wallets.all.every(({ platform }) => idOf(platform) === null)) return wallets
@@ -154,14 +155,14 @@ export function createIdentities(options: IdentitiesOptions) {
       }
       return found
     },
-    /** Returns the identities of an account, such as a pass type. Returns none for an account of another server. */
+    /** Returns the IDs of the identities of an account, such as a pass type; empty for an account of another server. */
     ofAccount: (platform: Platform, account: string) =>
       idsOf(
         (stored) => stored.platform === platform && accountOf(stored) === account,
         server()[platform]?.wallet.account === account,
       ),
     list: () => [...known.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)),
-    /** Reads the identities from the database now. A timer also does this every 5 seconds. */
+    /** Reads changed identities from the database now. A timer also does this every 5 seconds. */
     refresh,
     async close(): Promise<void> {
       clearInterval(timer)
@@ -171,13 +172,13 @@ export function createIdentities(options: IdentitiesOptions) {
   }
 }
 
-/** Connects identities of the database to their platforms. Tests replace these functions. */
+/** The functions that connect identities of the database to their platforms. Tests replace them. */
 export interface IdentityConnections {
   openPush(of: { name: string; isSandbox: boolean; identity: AppleIdentity }): RenewablePush
   openGoogle(of: { name: string; isSandbox: boolean; signer: GoogleSigner }): Promise<Omit<Sides['google'], 'wallet'>>
 }
 
-/** For a process, such as a test, that connects no identity of the database to its platform. */
+/** The connections of a process, such as a test, in which identities of the database have no platform. */
 export const unconnected: IdentityConnections = {
   openPush() {
     throw new Error('APNs is not connected')
@@ -194,7 +195,7 @@ export interface OpenersOptions {
 }
 
 /**
- * Creates the openers. If an Apple identity gets another certificate, its open connections continue with the new
+ * Creates the openers. If an Apple identity gets another certificate, its connections stay open and use the new
  * certificate.
  */
 export function createOpeners({ keys, connections, createWallets }: OpenersOptions): SideOpeners {

@@ -9,7 +9,7 @@ import { createSandboxGoogle, type ServiceAccount } from '../../wallets/sandbox/
 import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, sandboxFolder } from '../config.ts'
 
-/** The first start creates the credentials of the sandbox next to the database. Only the owner can read these files. */
+/** The first start creates the credentials of the sandbox in `sandboxFolder`. Only the owner can read these files. */
 
 /** The pass type of the sandbox. No real phone holds a pass of this type. */
 export const SANDBOX_PASS_TYPE = 'pass.test.passes.sandbox'
@@ -22,7 +22,7 @@ export interface AppleSandbox {
   wwdrPem: string
   serverCertificatePem: string
   serverKeyPem: string
-  /** The key that signs further pass certificates; undefined if an older version created the sandbox. */
+  /** The key that signs additional pass certificates; undefined if an older version created the sandbox. */
   wwdrKeyPem: string | undefined
 }
 
@@ -31,7 +31,7 @@ export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox
   return loadOrCreate(
     join(sandboxFolder(config), 'apple'),
     async () => {
-      // Import the module on demand, because only the first start needs it.
+      // Only the first start needs this module.
       const { createSandboxApple } = await import('../../wallets/sandbox/apple/certificates.ts')
       const made = await createSandboxApple({ ...APPLE, at })
       return {
@@ -98,13 +98,13 @@ export async function makeSandboxPass(
   return { certificate: made.certificatePem, key: made.keyPem, wwdr: wwdrPem }
 }
 
-/** The folder with the keys of further issuers that the Google emulator accepts, one file per key. */
+/** The folder with the keys of additional issuers, one file per key. The Google emulator accepts these keys. */
 const issuersFolder = (config: Pick<Config, 'databaseUrl' | 'sandboxFolder'>) =>
   join(sandboxFolder(config), 'google-issuers')
 
 /**
- * Creates another key for the service account of a further issuer. The Google emulator accepts it immediately, and
- * keeps accepting previous keys, as Google does. Returns the key file.
+ * Creates a key for the service account of an additional issuer, and returns its key file. The Google emulator accepts
+ * the new key immediately, and still accepts previous keys of the issuer, as Google does.
  */
 export async function makeSandboxIssuer(config: Config, issuerId: string): Promise<string> {
   const { serviceAccountJson } = await createSandboxGoogle(`sandbox-${issuerId}`)
@@ -128,7 +128,7 @@ export function sandboxIssuers(config: Pick<Config, 'databaseUrl' | 'sandboxFold
     })
 }
 
-/** Whether the other certificates of the sandbox are valid. The signing identity was checked when it was read. */
+/** Whether the certificates except the signing identity are valid. The signing identity is checked when it is read. */
 function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: AppleSandbox, at: Date): boolean {
   try {
     const [root, wwdr, server] = [rootPem, wwdrPem, serverCertificatePem].map((pem) => new X509Certificate(pem))
@@ -138,15 +138,15 @@ function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: 
       server!.checkPrivateKey(createPrivateKey(serverKeyPem))
     )
   } catch {
-    // Treat unreadable certificates as invalid.
+    // A certificate that cannot be read counts as invalid.
     return false
   }
 }
 
 /**
- * Reads the folder, and creates it if it does not exist. If a file in the folder is missing, damaged, or expired, the
- * next folder is used (`apple`, `apple-2`, `apple-3`). A folder is created atomically: if several servers start at the
- * same time, all of them use the folder that was created first.
+ * Reads a folder of credentials, and creates the folder if it does not exist. If a file is missing, damaged, or
+ * expired, continues with the next folder (`apple`, `apple-2`, `apple-3`). Creates a folder atomically: if several
+ * servers start at the same time, all of them use the first one that was created.
  */
 async function loadOrCreate<T>(
   base: string,

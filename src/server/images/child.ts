@@ -3,8 +3,8 @@ import type { ImageSize } from '../../wallets/wallet.ts'
 import { type MadeFiles, makeFiles } from './make-files.ts'
 
 /**
- * The process that decodes images, one at a time. When its parent exits for any reason, this process kills itself,
- * because a decoder that hangs in native code would prevent an orderly exit.
+ * The process that decodes images, one at a time. When its parent exits for any reason, this process kills itself: an
+ * orderly exit would wait for a decoder that hangs in native code.
  */
 
 export interface DecodeRequest {
@@ -12,12 +12,12 @@ export interface DecodeRequest {
   sizes: readonly ImageSize[]
 }
 
-/** A message to the parent. The message `ready` is sent once, before all others. */
+/** A message to the parent. The first message is `ready`, which is sent once. */
 export type DecodeResponse = { ready: true } | { made: MadeFiles } | { error: string }
 
 /**
- * The maximum memory of the process. Images within the limits need far less. The maximum prevents a leak from using up
- * the memory of the machine.
+ * The memory above which the process kills itself. Images within the limits need far less. Without this maximum, a leak
+ * could use up the memory of the machine.
  */
 const MAX_MEMORY_BYTES = 512 * 1024 * 1024
 const WATCH_MS = 100
@@ -25,15 +25,15 @@ const WATCH_MS = 100
 const killProcess = () => process.kill(process.pid, 'SIGKILL')
 
 process.on('disconnect', killProcess)
-// Ignore signals, because a terminal and systemd send them to every process of the server. The parent finishes its
-// requests first, and then ends this process.
+// A terminal and systemd send these signals to every process of the server. Ignore them here: the parent first finishes
+// its requests, which can need this process, and then ends this process.
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)
 setInterval(() => process.memoryUsage.rss() > MAX_MEMORY_BYTES && killProcess(), WATCH_MS).unref()
 
 sharp.cache(false)
 sharp.concurrency(1)
-// Allow only two loaders, regardless of the file type that the library detects.
+// Block all loaders except PNG and JPEG, because the library chooses the loader by the content of a file.
 sharp.block({ operation: ['VipsForeignLoad'] })
 sharp.unblock({ operation: ['VipsForeignLoadPngBuffer', 'VipsForeignLoadJpegBuffer'] })
 

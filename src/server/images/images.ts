@@ -18,7 +18,7 @@ import type { MadeFiles } from './make-files.ts'
 
 export interface AcceptedImage {
   contentType: ImageType
-  /** The uploaded bytes up to the end of the image data. */
+  /** The uploaded bytes, without bytes after the end of the image. */
   data: Uint8Array
   width: number
   height: number
@@ -26,9 +26,9 @@ export interface AcceptedImage {
 }
 
 export interface Images {
-  /** Creates all files that a pass can need. @throws ImageFault; ApiError if too many uploads wait */
+  /** Creates all files of an image that a pass can need. @throws ImageFault; ApiError if too many uploads wait */
   accept(workspaceId: string, bytes: Uint8Array): Promise<AcceptedImage>
-  /** Returns stored files. Creates and stores missing files of an image that an older version accepted. */
+  /** Returns the files of an image. Creates and stores missing files, if an older version accepted the image. */
   loadFiles: LoadImageFiles
   close(): void
 }
@@ -79,14 +79,14 @@ export function createImages(store: Store, decoder: Decoder): Images {
   }
 }
 
-/** The name of the file with an image's mosaic. Warnings about templates are computed from the mosaic. */
+/** The name of the file with the mosaic of an image, from which the warnings about a template are computed. */
 export const MOSAIC_FILE = `mosaic ${MOSAIC.columns}x${MOSAIC.rows}`
 
 function toStored({ bytes, ...size }: ImageFile): StoredImageFile {
   return { size: nameOf(size), data: bytes }
 }
 
-/** Returns a file name that contains the size, so that a later version with other sizes creates other files. */
+/** Returns a file name that contains the size. A later version with other sizes then creates other files. */
 function nameOf({ width, height, scale }: ImageSize): string {
   return `${width}x${height}@${scale}`
 }
@@ -104,15 +104,15 @@ function busy({ isOwners }: QueueFull): ApiError {
       })
 }
 
-/** Runs a limited number of tasks at a time. Waiting owners take turns, regardless of how many tasks each has. */
+/** A queue that runs a limited number of tasks at a time. Owners take turns, regardless of how many tasks each has. */
 export interface FairQueue {
-  /** @throws QueueFull immediately, if the owner or the queue has the maximum number of tasks */
+  /** @throws QueueFull immediately if the owner or the queue already has the maximum number of tasks */
   run<T>(owner: string, work: () => Promise<T>): Promise<T>
 }
 
 export class QueueFull extends Error {
   override readonly name = 'QueueFull'
-  /** Whether the limit per owner was reached; false for the total limit. */
+  /** Whether the owner has too many tasks; false if the queue has too many. */
   readonly isOwners: boolean
 
   constructor(isOwners: boolean) {
@@ -122,7 +122,7 @@ export class QueueFull extends Error {
 }
 
 export interface FairQueueOptions {
-  /** The maximum number of tasks of an owner that wait or run. `max` is the total. */
+  /** The maximum number of waiting and running tasks per owner. `max` is the maximum of all owners together. */
   maxOfOwner: number
   max: number
   places?: number
@@ -137,7 +137,7 @@ export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOption
       const isOwners = counts.of(owner) >= maxOfOwner
       if (isOwners || counts.total() >= max) throw new QueueFull(isOwners)
       counts.add(owner, 1)
-      // Wait without a timeout, so that an accepted task is never rejected.
+      // Wait without a timeout. Otherwise, a task could be rejected after it was accepted.
       await gate.enter({ name: owner, work: 'requests' })
       try {
         return await work()
@@ -152,15 +152,15 @@ export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOption
 export interface Decoder {
   /** @throws ImageFault if the image is damaged, takes too long, or crashes the decoder */
   decode(request: DecodeRequest): Promise<MadeFiles>
-  /** Ends the process. The next call of `decode` starts a new one. */
+  /** Ends the process. The next call of `decode` starts a new process. */
   close(): void
 }
 
 export interface DecoderOptions {
   log: Pick<Logger, 'warn'>
-  /** The time after which the process is killed and the image rejected. */
+  /** The time after which the process is killed and the image is rejected. */
   killAfterSeconds?: number
-  /** The program of the process. Tests set a program that misbehaves. */
+  /** The file that the process runs. Tests use a program that misbehaves. */
   program?: string
 }
 
@@ -170,7 +170,7 @@ export interface DecoderOptions {
  */
 const KILL_AFTER_SECONDS = 15
 const START_SECONDS = 30
-/** The idle time after which the process ends, which frees its memory. */
+/** The idle time after which the process is ended to free its memory. */
 const IDLE_MS = 60_000
 
 export function createDecoder(options: DecoderOptions): Decoder {
@@ -221,15 +221,15 @@ class DecoderEnded extends Error {
   override readonly name = 'DecoderEnded'
 }
 
-/** Starts the process. Resolves once it has loaded its libraries. */
+/** Starts the process, and waits until it has loaded its libraries. */
 async function startDecoder(program: string, onEnd: () => void): Promise<DecoderProcess> {
   const child = fork(program, [], {
-    // Load tsx if the server runs from source, in which case the program is a TypeScript file.
+    // If the server runs from source, the program is a TypeScript file, which needs tsx.
     execArgv: extname(program) === '.ts' ? ['--import', 'tsx'] : [],
-    // Run in a folder from which Node finds tsx.
+    // Node resolves tsx from this folder.
     cwd: dirname(program),
-    // Pass no settings of the server: an attacker who takes over the decoder must not find a key. VIPS_WARNING keeps
-    // warnings of the image library out of the log.
+    // Do not pass the environment of the server. An attacker who takes over the decoder would find keys in it.
+    // VIPS_WARNING keeps warnings of the image library out of the log.
     env: { VIPS_WARNING: 'none', MALLOC_ARENA_MAX: '2' },
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -258,7 +258,7 @@ async function startDecoder(program: string, onEnd: () => void): Promise<Decoder
     child.kill('SIGKILL')
     throw new Error('The process that decodes images does not start', { cause })
   }
-  // Lower the priority, so that the operating system prefers the process of the server.
+  // A lower priority, so that decoding does not slow down the process of the server.
   if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
   return {
     ask(request, seconds) {

@@ -11,19 +11,19 @@ export interface MadeFiles {
 }
 
 /**
- * The timeout of an image. It is shorter than the time after which the parent kills the process, so that a slow image
- * does not end the process.
+ * The timeout of an image. It is shorter than KILL_AFTER_SECONDS of the parent. Otherwise, a slow image would end the
+ * process.
  */
 const TIMEOUT_SECONDS = 10
 
 /**
- * Decodes an image once and creates PNG files that fit into the sizes. Enlarges images only for sizes with
- * `isEnlarged`. Omits other sizes that the image cannot fill, except at scale 1. The mosaic is made from the largest of
- * the sizes. Runs native code on untrusted data, so call it only in the decoder process.
+ * Decodes an image once, and creates a PNG file for each size. Enlarges the image only for sizes with `isEnlarged`.
+ * Omits other sizes above scale 1 that are larger than the image. Creates the mosaic from the largest size. Runs native
+ * code on untrusted data, so call it only in the decoder process.
  * @throws if the file is damaged or takes too long
  */
 export async function makeFiles(bytes: Uint8Array, sizes: readonly ImageSize[]): Promise<MadeFiles> {
-  // Fail on warnings: loaders report damage as warnings and then guess the missing data.
+  // Fail on warnings. Otherwise, loaders report damage only as a warning, and guess the missing data.
   const source = sharp(bytes, { limitInputPixels: MAX_PIXELS, failOn: 'warning', pages: 1 }).timeout({
     seconds: TIMEOUT_SECONDS,
   })
@@ -45,7 +45,7 @@ export async function makeFiles(bytes: Uint8Array, sizes: readonly ImageSize[]):
     const box = toBox(size)
     const isSmaller = autoOrient.width < box.width && autoOrient.height < box.height
     if (size.scale > 1 && isSmaller && !size.isEnlarged) continue
-    // Use the proportions of the original, because the size of the intermediate image is rounded.
+    // Compute the proportions from the original image, because the size of the intermediate image is rounded.
     const fitting = Math.min(box.width / autoOrient.width, box.height / autoOrient.height)
     const factor = size.isEnlarged ? fitting : Math.min(fitting, 1)
     const resized = sharp(data, { raw }).resize({

@@ -20,13 +20,13 @@ type AppleServices = DeviceLogServices & Pick<Services, 'packages' | 'linkOpens'
 
 export interface PhoneLimits {
   rejected: LimitRejected
-  /** Counts the removal of a pass from its last wallet, in the same transaction. Throws after too many removals. */
+  /** Counts the removal of a pass from its last wallet. Throws after too many removals, which undoes this removal. */
   removals: (passId: string) => void
-  /** Counts a list of passes as `cost` more requests of the client address, because a long list costs more. */
+  /** Counts `cost` additional requests of the client address for a long list of passes, which costs more. */
   lists: (event: H3Event, cost: number) => void
 }
 
-/** Called for each rejected request, to slow down clients that guess serial numbers and tokens. */
+/** Counts a rejected request. Slows down clients that guess serial numbers and tokens. */
 export type LimitRejected = (event: H3Event) => void
 
 const Registration = z.object({ pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/) })
@@ -38,22 +38,22 @@ const SerialNumber = text(1, 255)
 const MAX_BODY_BYTES = 64 * 1024
 
 /**
- * The maximum number of devices of a pass. The limit exists because each update of a pass reads all of its devices.
- * Even a pass that many people share has far fewer.
+ * The maximum number of devices of a pass. Each update of a pass reads all of its devices. Even a pass that many people
+ * share has far fewer devices.
  */
 const MAX_DEVICES = 10_000
 
-/** A list debits an additional request per PASSES_A_REQUEST passes on the device. At most MAX_COUNTED passes count. */
+/** For a list, each PASSES_A_REQUEST passes of the device (MAX_COUNTED at most) count as one additional request. */
 const PASSES_A_REQUEST = 10
 const MAX_COUNTED = 10_000
 
-/** The path of the PassKit web service in packages of this server. */
+/** The path of the PassKit web service that packages of this server contain. */
 export const APPLE_PREFIX = '/apple'
 
 /**
- * Mounts the PassKit web service for phones: registers and unregisters devices of a pass, lists changed passes, sends a
- * pass, and logs messages of devices. Void and expired passes are served too, so that phones show their state.
- * @param prefixes the paths under which it is mounted
+ * Mounts the PassKit web service, with which phones register and unregister for a pass, list changed passes, fetch a
+ * pass, and send log messages. Void and expired passes are served too, so that phones show their state.
+ * @param prefixes the paths under which the service is mounted
  */
 export function mountAppleService(
   app: H3,
@@ -86,9 +86,9 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
         return isFirst
       }
       const isInserted = await tx.registrations.insert(workspaceId, { passId, deviceId, pushToken }, at)
-      // Push if the pass changed between its download and this registration. If the registration already existed,
-      // delete the record of its last push, which did not reach the phone: the phone had another token, or still used
-      // the previous server of an imported pass.
+      // Push if the pass can have changed between its download and this registration. If the device was already
+      // registered, forget its last push. That push may not have reached the phone, because the phone had another
+      // token, or still used the previous server of an imported pass.
       const { walletVersion } = shown
       const isBehind =
         walletVersion > 1 &&
@@ -123,17 +123,16 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const isOurs = ofType.length > 0
     if (!isOurs || !isKnown) limitRejected(event)
     if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
-    // Debit before the list is read: an empty list takes as long to read.
+    // Count the additional requests before the list is read, because even an empty list takes as long to read.
     if (held >= PASSES_A_REQUEST) limitLists(event, Math.floor(held / PASSES_A_REQUEST))
     const at = clock()
     const list = (from: DevicePlace | null) => store.deviceLists.listChanged(deviceId, from, ofType, at)
     const known = await list(since)
-    // A tag above every assigned tag is from another server. In that case, list all passes of the device.
+    // A tag above all tags that were assigned here is from another server. Then list all passes of the device.
     const isForeign = known.serialNumbers.length === 0 && since !== null && (await store.deviceLists.isAhead(since.tag))
     const { serialNumbers, toNote, place } = isForeign ? await list({ tag: 0 }) : known
-    // A frozen server has a copy of a database, and misses later changes in the original. The other server can have
-    // pushed to this phone for such a change. Therefore, do not respond that nothing changed: the write below fails
-    // with 503 instead.
+    // The database of a frozen server can lack changes for which another server has already pushed to this phone. Do
+    // not respond that nothing changed: the write below fails with 503 instead, so that the phone tries again.
     if (serialNumbers.length === 0 && !store.isFrozen) return new Response(null, { status: 204 })
     if (toNote.length > 0 || store.isFrozen) {
       await store.statement((tx) => tx.deviceLists.setListed(deviceId, toNote, at))
@@ -146,7 +145,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const { workspaceId, id, walletVersion } = pass
     const request = (await isDatedHere(event, pass)) ? event.req : undated(event.req)
     const response = await renderOr(() => packages.answer(pass, request, clock()))
-    // Do not count a HEAD request as a fetch.
+    // A HEAD request does not fetch the pass.
     if (event.req.method === 'GET' && !isFormer)
       await store.statement((tx) => tx.registrations.setFetched(workspaceId, id, walletVersion, clock()))
     return response
@@ -160,9 +159,8 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
   })
 
   /**
-   * Whether the If-Modified-Since of a phone can be a date of this server. The previous server of an imported pass also
-   * issued dates, possibly in the same second. A date therefore counts only after the phone has fetched this version
-   * from this server.
+   * Whether the If-Modified-Since of a phone is a date of this server. For an imported pass, the date can be from its
+   * previous server. Such a date counts only after a phone has fetched the current version from this server.
    */
   async function isDatedHere(event: H3Event, pass: StoredPass): Promise<boolean> {
     const { workspaceId, id, copyId, serialNumber, walletVersion } = pass
@@ -186,7 +184,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     throw new ApiError('FORBIDDEN', { message: 'The device holds too many passes of this issuer.' })
   }
 
-  /** Logs once per pass or workspace. */
+  /** Logs a reached maximum, once per pass or workspace. */
   function noteFull(what: { passId?: string; workspaceId: string }, message: string): void {
     const key = what.passId ?? what.workspaceId
     if (!loggedFull.has(key)) log.warn(what, message)
@@ -202,11 +200,11 @@ function undated({ method, headers }: Pick<Request, 'method' | 'headers'>): Pick
 
 interface AuthenticatedPass {
   pass: StoredPass
-  /** Whether the pass is the copy of a former holder, which is permanently void. */
+  /** Whether the phone holds the copy of a former holder, which is permanently void. */
   isFormer: boolean
 }
 
-/** @throws ApiError UNAUTHORIZED, which does not reveal whether the type, the serial number, or the token is wrong */
+/** @throws ApiError UNAUTHORIZED. It does not reveal whether the type, the serial number, or the token is wrong */
 async function authenticatePass(
   event: H3Event,
   services: AppleServices,
@@ -266,14 +264,14 @@ function decoded(part = ''): string {
 }
 
 /**
- * Returns the value of lastUpdated. The value must be a string, which phones do not interpret: with a number, they
- * would stop updating.
+ * Returns the value of lastUpdated, which phones send back unchanged. It must be a string: with a number, phones would
+ * stop updating.
  */
 function walletTag({ tag, passId }: DevicePlace): string {
   return passId === undefined ? `v${tag}` : `v${tag}-${passId}`
 }
 
-/** Parses the tag of a phone; `null` if there is none. A tag of another form counts as older than every change. */
+/** Parses the tag that a phone sends; `null` without a tag. A tag of another form counts as older than all changes. */
 function parseTag(text: string | null): DevicePlace | null {
   if (text === null) return null
   const [, digits, id] = /^v(\d{1,15})(?:-(.{36}))?$/.exec(text) ?? []
@@ -284,7 +282,7 @@ function parseTag(text: string | null): DevicePlace | null {
 
 const SETTING = 'public-url'
 
-/** The public URL of the servers on a database, and their previous public URL, which phones can still use. */
+/** The public URL of the servers on a database, and the previous public URL, which older passes on phones contain. */
 const OwnAddress = z.object({ publicUrl: z.string(), former: z.string().optional() })
 type OwnAddress = z.output<typeof OwnAddress>
 
@@ -292,7 +290,7 @@ export function webServiceUrl(publicUrl: string): string {
   return `${publicUrl}/apple`
 }
 
-/** Stores the address that new packages contain and, for operator commands, the previous address. */
+/** Stores the public URL for new packages. Keeps the previous URL for commands of the operator. */
 export function noteAddress(store: Store, publicUrl: string): Promise<void> {
   return store.transaction(async (tx) => {
     const known = OwnAddress.parse(JSON.parse(await tx.settings.insert(SETTING, JSON.stringify({ publicUrl }))))

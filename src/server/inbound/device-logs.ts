@@ -5,20 +5,20 @@ import type { JobServices, Services } from '../context.ts'
 
 export type DeviceLogServices = JobServices & Pick<Services, 'identities' | 'metrics'>
 
-/** The limits of a request. They are low, because any client can send messages. */
+/** The limits on log messages in a request. They are low, because any client can send messages. */
 const MAX_LOGS = 5
 const MAX_LOGGED_LENGTH = 300
 const MAX_KEPT_LENGTH = 500
 
 /**
- * The maximum number of pass types, and of serial numbers, that are looked up per message. A message of a phone has one
- * of each.
+ * The maximum number of pass types, and of serial numbers, that are looked up per message. A message of a phone
+ * contains one pass type and one serial number.
  */
 const MAX_NAMES = 2
 
 /**
- * Writes messages of a device to the log of the server. Devices are not authenticated. A message that contains the pass
- * type and serial number of a pass is also stored for that pass's workspace.
+ * Writes messages of a device to the log of the server. A message with the pass type and serial number of a pass is
+ * also stored for the workspace of the pass. The messages are not trustworthy: any client can send them.
  */
 export async function takeDeviceLogs(services: DeviceLogServices, logs: string[]): Promise<void> {
   const { store, clock, log, metrics } = services
@@ -40,7 +40,7 @@ export async function takeDeviceLogs(services: DeviceLogServices, logs: string[]
   }
 }
 
-/** Returns the pass that a message names; undefined if several match, because identities can share a pass type. */
+/** Returns the pass that a message names; undefined for no pass or several. (Identities can share a pass type.) */
 async function findNamed(message: string, { store, identities }: DeviceLogServices): Promise<StoredPass | undefined> {
   const types = namesIn(message, /\bpass\.[\w.-]*\w/g)
   const serialNumbers = serialNumbersIn(message)
@@ -57,8 +57,8 @@ async function findNamed(message: string, { store, identities }: DeviceLogServic
 }
 
 /**
- * Returns the serial number after the words "serial number", which iOS writes. Without these words, returns the UUIDs
- * in the message, because this server's serial numbers are UUIDs.
+ * Returns the serial numbers in a message. iOS writes one after the words "serial number". Without these words, returns
+ * the UUIDs in the message: the serial numbers of this server are UUIDs.
  */
 function serialNumbersIn(message: string): string[] {
   const [, quoted, plain] = /\bserial number (?:'([^']+)'|([^\s,;()']+))/i.exec(message) ?? []
@@ -73,7 +73,7 @@ function namesIn(message: string, pattern: RegExp): string[] {
   return [...new Set(message.match(pattern))].slice(0, MAX_NAMES)
 }
 
-/** Replaces the device ID with a digest, because the ID would give access to the passes on the phone. */
+/** Replaces the device ID in a message with a digest. The ID would give access to the list of passes on the phone. */
 function readable(message: string, workspaceId: string): Pick<NewDeviceLog, 'device' | 'message'> {
   const text = clean(message).slice(0, MAX_KEPT_LENGTH)
   const [, deviceId] = /(?:\bfor device |\/devices\/)([^\s,;()'/]+)/i.exec(text) ?? []
@@ -82,7 +82,7 @@ function readable(message: string, workspaceId: string): Pick<NewDeviceLog, 'dev
   return { device, message: text.replaceAll(deviceId, device).slice(0, MAX_KEPT_LENGTH).toWellFormed() }
 }
 
-/** Removes control characters: databases reject NUL, and terminals interpret other control characters. */
+/** Replaces control characters with spaces. Databases reject NUL, and terminals interpret other control characters. */
 function clean(message: string): string {
   return message.replaceAll(/\p{Cc}+/gu, ' ').trim()
 }

@@ -11,8 +11,9 @@ import type { LimitRejected } from './apple-service.ts'
 const MAX_BODY_BYTES = 64 * 1024
 
 /**
- * Receives callbacks about saved, deleted, and activated passes. Responds with 200 if the callback is stored, now or
- * earlier; with 4xx if Google did not sign it; and with 5xx if the server fails, so that Google retries.
+ * Mounts the route for callbacks about saved, deleted, and activated passes. Responds with 200 if the callback is
+ * stored (now or earlier), with 4xx if Google did not sign it, and with 5xx if the server fails, so that Google
+ * retries.
  */
 export function mountGoogleCallbacks(
   app: H3,
@@ -24,7 +25,7 @@ export function mountGoogleCallbacks(
     const at = clock()
     const found = await identities.ofAccount('google', issuerNamedBy(body))
     const other = found.find((id) => id !== null) ?? null
-    // If no identity in the database has this issuer, use the server's own identity, which rejects callbacks for other
+    // If no identity in the database has this issuer, use the server's own identity. It rejects callbacks for other
     // issuers.
     const ofIssuer = other === null ? [null] : found
     const side = (await identities.of('google', other))!
@@ -53,7 +54,7 @@ export function mountGoogleCallbacks(
 const Named = z.object({ objectId: z.string().max(255) })
 const Signed = z.object({ signedMessage: z.string().max(16_384) })
 
-/** Returns the issuer of the object that a callback names, before the signature of the callback is verified. */
+/** Returns the issuer of the object that a callback names. The signature of the callback is not verified yet. */
 function issuerNamedBy(body: unknown): string {
   const { data: signed } = Signed.safeParse(body)
   const objectId = signed && parseAs(Named, signed.signedMessage)?.objectId

@@ -55,8 +55,8 @@ export async function record(
 }
 
 /**
- * Returns the counts of one decision. A code that matches several passes is not counted, because the pass that the
- * operator then chooses is counted.
+ * Returns the counts that a decision adds. A code that matches several passes adds 0: the operator then chooses a pass,
+ * and that scan is counted.
  */
 function countsOf(decision: Decision): Counts {
   const { tone, word } = badgeOf(decision)
@@ -77,14 +77,14 @@ async function count(tx: Transaction, { accepted, turnedAway, left }: Counts): P
   })
 }
 
-/** Adds a scan of this door to the counts (1), or removes it (-1). Ignores scans of the previous door of the phone. */
+/** Adds a scan to the counts (`sign` 1) or removes it (-1). Ignores a scan from when the phone was another door. */
 async function recount(tx: Transaction, scan: StoredDecision | undefined, sign: 1 | -1): Promise<void> {
   if (!scan || scan.before !== undefined) return
   const { accepted, left } = countsOf(scan.decision)
   await count(tx, { accepted: accepted * sign, turnedAway: 0, left: left * sign })
 }
 
-/** Stores a reversal, and marks its scan as reversed. */
+/** Stores a reversal, and marks the reversed scan. */
 export async function recordUndo(tx: Transaction, decision: Decision, entry: JournalEntry): Promise<void> {
   const { externalRef } = entry.undoes!
   const scan = await decisionOf(tx, externalRef)
@@ -106,12 +106,12 @@ export async function settleUpload(tx: Transaction, result: UploadResult): Promi
   const { waits, ...rest } = entry
   await tx.put('journal', [{ ...rest, recordedAt, rejection, isHeld, isOfAnother }])
   if (isHeld) {
-    // Exclude the held count from the number of people inside, because the server does not accept it yet.
+    // Take back the change. Otherwise, the number of people inside would include an exit that the server rejected.
     if (waits !== undefined) await changeZone(tx, entry, -1)
     return
   }
   if (rejection !== undefined) {
-    // Remove the reversal of a rejected adjustment, because it must not be applied without the adjustment.
+    // Remove the reversal of a rejected adjustment. Otherwise, the server would apply the reversal alone.
     if (entry.adjustment) await removeSeqs(tx, 'journal', await tx.find('journal', 'externalRef', undoRefOf(entry)))
     if (entry.undoes) await rejectUndo(tx, entry, { message: rejection, isOfAnother })
   }
@@ -121,12 +121,12 @@ export async function settleUpload(tx: Transaction, result: UploadResult): Promi
   await putDecision(tx, { ...decision, scanId: scanId ?? decision.scanId, conflict, isPending: false })
 }
 
-/** Returns the reference of the reversal of an adjustment: the same for each attempt to reverse it. */
+/** Returns the `externalRef` of an adjustment's reversal. All attempts to reverse the adjustment use this reference. */
 export function undoRefOf({ externalRef }: Pick<JournalEntry, 'externalRef'>): string {
   return `${externalRef}+undone`
 }
 
-/** Marks a reversal as rejected by the server, with the reason, and its scan as accepted again. */
+/** Stores that the server rejected a reversal, with the reason, and shows the scan as accepted again. */
 async function rejectUndo(
   tx: Transaction,
   { externalRef, undoes }: JournalEntry,

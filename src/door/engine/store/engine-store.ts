@@ -12,13 +12,13 @@ import type { Counts, Decision, DoorMovement, DoorProperties, KnownZone } from '
 export interface Identity {
   token: string
   door: DoorProperties
-  /** Whether the server does not have the zone and direction yet. */
+  /** Whether the door's zone and direction still have to be sent to the server. */
   isMovementUnsent?: boolean | undefined
-  /** The ID of this exit's deleted zone. The door scans nothing until another zone, or none, is chosen. */
+  /** The ID of a deleted zone whose exit this door was. The door scans only after a user chooses a zone or no zone. */
   deletedExit?: string | undefined
 }
 
-/** A zone in a response of the server. The zone of a scan has fewer properties. */
+/** A zone in a response of the server. The response to a scan omits `whenFull` and `resetAt`. */
 export type ServerZone = Pick<Zone, 'id' | 'name' | 'inside' | 'capacity'> & Partial<Pick<Zone, 'whenFull' | 'resetAt'>>
 
 /** See `learnZones` in `zone-rows.ts`. */
@@ -28,48 +28,48 @@ export interface LearnOptions {
   seen?: readonly KnownZone[]
 }
 
-/** The ID and the time of a stored list of passes, which is a snapshot of the API. */
+/** The snapshot ID and the generation time of the stored list of passes. */
 export interface ListHead {
   id: string
   generatedAt: string
 }
 
-/** A scan or a count of this phone that the stored list of passes may lack, with the data to upload. */
+/** A scan or count of this phone, with its data for the upload. Kept until the stored list of passes contains it. */
 export interface JournalEntry extends OwnScan {
   externalRef: string
   projectId: string
   /** The pass whose uses the entry changes, if any. */
   passId?: string | undefined
-  /** Whether the entry accepted or denied a scan, reversed one, or counted people without a scan. */
+  /** The type of the entry: an accepted scan, a denied scan, a reversal, or a count of people without a scan. */
   kind: 'accepted' | 'reversed' | 'denied' | 'counted'
-  /** The project to which the entry must be uploaded; omitted once it is uploaded. */
+  /** The project to which the entry must be uploaded; omitted after the upload. */
   waits?: string | undefined
-  /** Only for an offline decision: the decision to upload. */
+  /** The decision to upload, if the phone decided offline. */
   decision?: OfflineDecision | undefined
-  /** Only for a reversal: the reversed scan, by its externalRef and, once known, its ID. */
+  /** The scan that a reversal reverses. `scanId` is `null` until the server has recorded the scan. */
   undoes?: { externalRef: string; scanId: string | null } | undefined
-  /** Only for a count without a scan: the change of the number of people inside. */
+  /** The change of the number of people inside, for a count without a scan. */
   adjustment?: { zoneId: string; delta: number; reason: string } | undefined
-  /** The server's reason for rejecting the entry. Unless `isHeld`, kept until the operator dismisses the problem. */
+  /** The server's reason for rejecting the entry, kept until the operator dismisses it, or a held count is retried. */
   rejection?: string | undefined
-  /** Set while an exit counted without a scan is retried: the server rejected it, as too few people are inside. */
+  /** Set while the phone retries this exit without a scan. The server rejected it, as too few people were inside. */
   isHeld?: true | undefined
-  /** Only for a rejected reversal: the reversed scan belongs to another door. */
+  /** Whether the server rejected a reversal because the scan belongs to another door. */
   isOfAnother?: boolean | undefined
 }
 
 /** An attempt whose result is not known. */
 export interface Attempted {
-  /** The scanned content: two attempts with the same key are attempts at the same scan. */
+  /** The scanned content. Attempts with the same key are retries of one scan. */
   key: string
   externalRef: string
   /** The time of the attempt, in milliseconds. */
   at: number
-  /** The tab or process that makes the attempt: see `EngineEnvironment.runner`. */
+  /** The ID of the tab or process that makes the attempt (`EngineEnvironment.runner`). */
   runner: string
 }
 
-/** An exit counted without a scan, while it is retried: see `JournalEntry.isHeld`. */
+/** A rejected exit without a scan, which the phone retries (see `JournalEntry.isHeld`). */
 export type HeldCount = JournalEntry & { adjustment: NonNullable<JournalEntry['adjustment']> }
 
 /** The server's result for an uploaded entry. */
@@ -80,18 +80,18 @@ export interface UploadResult {
   scanId?: string | undefined
   conflict?: LedgerReason | null | undefined
   rejection?: string | undefined
-  /** For a rejected exit that was counted without a scan: see `JournalEntry.isHeld`. */
+  /** See `JournalEntry.isHeld`. */
   isHeld?: true | undefined
-  /** For a rejected reversal: the reversed scan belongs to another door, such as the previous door of this phone. */
+  /** Whether the server rejected a reversal because the scan belongs to another door. */
   isOfAnother?: boolean | undefined
 }
 
-/** A pass of the stored list with its names and status. */
+/** A pass of the stored list, for the search by name. */
 export type NamedItem = Omit<Candidate, 'standing'> & Pick<SnapshotItem, 'status'>
 
 export interface StoreSummary {
   list: (ListHead & { size: number }) | null
-  /** The number of pending entries, by project, including held counts. */
+  /** The number of journal entries that wait for their upload, by project. Includes held counts. */
   waiting: ReadonlyMap<string, number>
   /** The latest decisions, newest first. */
   recent: Decision[]
@@ -107,13 +107,13 @@ export interface StoreSummary {
 export interface ScannedCode {
   /** The digest of the payload. */
   digest: string
-  /** The digests of other messages that the payload can stand for, in order, each only for barcodes of its format. */
+  /** The digests of the messages that a scanner can turn into this payload, with the barcode format, in order. */
   others: readonly { format: BarcodeFormat; digest: string }[]
 }
 
 /**
- * The persistent storage of a door. Each method is one atomic transaction, which is on disk when it resolves. Write
- * transactions run one at a time, across the tabs of a phone and the consoles of a folder.
+ * The persistent storage of a door. Each method is one atomic transaction, which is on disk when the method resolves.
+ * Transactions that write run one at a time, even if several tabs or consoles share the storage.
  */
 export interface EngineStore {
   identity(): Promise<Identity | undefined>
@@ -124,89 +124,93 @@ export interface EngineStore {
   summary(): Promise<StoreSummary>
 
   /**
-   * Stores an attempt before the server is called, so that an attempt interrupted by a crash is retried with its
-   * reference.
-   * @param canResume whether to retry an attempt that was made since `notBefore` with the same key, and has no result
-   * @returns the externalRef to use
+   * Stores an attempt before the server is called. If a crash interrupts the attempt, the retry uses the same
+   * externalRef.
+   * @param canResume whether to resume an unfinished attempt with the same key that began at `notBefore` or later
+   * @returns the externalRef of the resumed or new attempt
    */
   beginAttempt(
     attempt: Attempted,
     options: { notBefore: number; canResume: (attempt: Attempted) => boolean },
   ): Promise<string>
-  /** Stores the server's decision, and that the attempt has ended. */
+  /** Stores the server's decision and deletes the attempt. */
   settle(decision: Decision, entry: JournalEntry | null): Promise<void>
-  /** Evaluates an attempt against the stored list and stores the decision. Returns `undefined` if there is no list. */
+  /**
+   * Evaluates an attempt against the stored list, and stores the decision. Returns `undefined` if no list is stored.
+   */
   evaluate(
     attempt: Attempt,
     code: ScannedCode | null,
     decide: (facts: OwnFacts) => { decision: Decision; entry: JournalEntry },
   ): Promise<Decision | undefined>
-  /** Reads the facts of the stored list and the journal about one pass; `undefined` if the list lacks the pass. */
+  /** Returns the result of `read` for the stored facts about a pass, or `undefined` if the list lacks the pass. */
   look<T>(passId: string, read: (facts: OwnFacts) => T): Promise<T | undefined>
   /**
-   * Stores a reversal and marks its scan as reversed. If the scan is still pending, the reversal is uploaded to the
-   * project of the scan.
+   * Stores a reversal and marks the reversed scan. If the scan is not uploaded yet, both are uploaded to the project of
+   * the scan.
    */
   undo(decision: Decision, entry: JournalEntry): Promise<void>
   decision(externalRef: string): Promise<Decision | undefined>
 
   /** Stores zones of the server, as `learnZones` in `zone-rows.ts` describes. */
   learnZones(zones: readonly ServerZone[], options: LearnOptions): Promise<void>
-  /** Stores a count without a scan. */
+  /** Stores a count of people without a scan. */
   adjust(entry: JournalEntry): Promise<void>
-  /** Stores the reversal of a count without a scan, once, unless the server permanently rejected the count. */
+  /**
+   * Stores the reversal of a count without a scan, unless the count is already reversed or was permanently rejected.
+   */
   undoAdjustment(entry: JournalEntry, undone: string): Promise<void>
 
-  /** Returns the oldest pending entries of a project, without held counts. */
+  /** Returns the oldest entries that must be uploaded to a project. Omits held counts. */
   waiting(projectId: string, limit: number): Promise<JournalEntry[]>
   settleUploads(results: readonly UploadResult[]): Promise<void>
   dismissRejections(): Promise<void>
 
-  /** Starts a new list, while the one in use is kept. */
+  /** Starts a new list of passes. The list in use stays in use until `finishList`. */
   beginList(): Promise<void>
   addToList(items: readonly SnapshotItem[]): Promise<void>
   /** Replaces the list in use by the new list, and deletes the journal entries that the new list contains. */
   finishList(head: ListHead): Promise<void>
-  /** Changes the list in use. If a head is given, it becomes the head of the changed list. */
+  /** Adds, replaces, and removes passes of the list in use. Replaces the head of the list unless `head` is `null`. */
   amendList(changed: readonly SnapshotItem[], removed: readonly string[], head: ListHead | null): Promise<void>
   names(): Promise<readonly NamedItem[]>
   dropList(): Promise<void>
   /**
-   * Removes the token, the stored list, and all guest data except pending and rejected entries. Does nothing if this
-   * phone has become another door since it had this token.
+   * Removes the token, the stored list, and all guest data except pending and rejected entries. Does nothing if the
+   * phone now has a token other than `token`, because it has become another door.
    */
   wipe(token: string | undefined): Promise<void>
   close(): Promise<void>
 }
 
-/** The facts of a list and the journal about an attempt. */
+/** The facts about an attempt, from the stored list and the journal. */
 export interface OwnFacts
   extends Pick<OfflineFacts, 'snapshotId' | 'matches' | 'members' | 'acceptedScansOf' | 'unsentUsesOf'> {
-  /** Returns a function that, for a pass of the list, returns the presence facts of a scan with this movement. */
+  /** Returns a function that returns the presence facts of a pass for a scan with this movement. */
   presenceIn(movement: DoorMovement, at: Date): (item: SnapshotItem) => PresenceFacts
   zones: readonly KnownZone[]
 }
 
-/** Storage is full: the disk, or the quota of this page. */
+/** Thrown if the disk, or the storage quota of this page, is full. */
 export class StorageFullError extends Error {
   override readonly name = 'StorageFullError'
 }
 
-/** The maximum number of recent decisions that are shown. Conflicts are kept in addition. */
+/** The maximum number of recent decisions that are shown, in addition to conflicts. */
 export const RECENT_DECISIONS = 50
-/** The maximum number of conflicts that are kept to be shown. The ledger has all conflicts. */
+/** The maximum number of conflicts that are stored and shown. The server's ledger has all conflicts. */
 export const KEPT_CONFLICTS = 200
 
-/** A shown decision, stored for the list of recent scans and for conflicts. */
+/** A decision in the lists of recent scans and conflicts. */
 export interface StoredDecision {
   seq?: number
   externalRef: string
   decision: Decision
-  /** The movement of an accepted scan, for a reversal after the journal entry of the scan was deleted. */
+  /** The movement of an accepted scan. A reversal needs it after the scan's journal entry was deleted. */
   movement?: OwnMovement | undefined
   /** Set if the server decided differently from this phone. */
   conflict?: 1
-  /** Set if the previous door of this phone made the decision. */
+  /** Set if the phone made the decision when it was another door. */
   before?: 1
 }
 
@@ -215,9 +219,9 @@ export interface Meta {
   identity: Identity
   /** The milliseconds to add to the phone's clock to get the server's time. */
   clockOffset: number
-  /** `slot` is the table that contains the passes of the list. */
+  /** The list in use. `slot` is the table with its passes. */
   list: ListHead & { size: number; slot: Slot }
-  /** The counts since this phone became a door. */
+  /** The numbers of scans since this phone became this door. */
   counts: Counts
   zones: readonly KnownZone[]
 }
@@ -230,7 +234,7 @@ export interface Rows {
   /** One of these two tables contains the list in use, the other one the list that is being loaded. */
   'items-a': SnapshotItem
   'items-b': SnapshotItem
-  /** Decisions, reversals, and counts, in order, until the stored list contains them. */
+  /** Decisions, reversals, and counts, oldest first. Each is deleted when the stored list contains it. */
   journal: JournalEntry & { seq?: number }
   decisions: StoredDecision
   attempts: Attempted
@@ -255,7 +259,7 @@ export const tables: Record<Table, { key: string; indexes: readonly string[] }> 
 /** The operations of one transaction. Rows are in the order of their keys. */
 export interface Transaction {
   get<T extends Table>(table: T, key: Key): Promise<Rows[T] | undefined>
-  /** Returns the rows that have the value in an index; by default, the rows that have any value. */
+  /** Returns the rows with `value` in an index. Without `value`, returns all rows that are in the index. */
   find<T extends Table>(table: T, index: string, value?: Key, limit?: number): Promise<Rows[T][]>
   list<T extends Table>(table: T, options?: { after?: Key | undefined; limit?: number }): Promise<Rows[T][]>
   newest<T extends Table>(table: T, limit: number): Promise<Rows[T][]>
@@ -270,12 +274,11 @@ export interface Transaction {
 
 /** A database with the tables of a door: IndexedDB in a browser, SQLite in a console. */
 export interface TableDatabase {
-  /** Runs work that reads these tables as of one point in time. The work must await only the transaction. */
+  /** Runs work that reads these tables in one transaction. The work must await only methods of the transaction. */
   read<T>(tables: readonly Table[], work: (tx: Transaction) => Promise<T>): Promise<T>
   /**
-   * Runs work that changes these tables in one transaction, which is on disk when the promise resolves. A relaxed
-   * transaction survives the end of the process, but perhaps not a power failure. Transactions run one at a time,
-   * including those of other tabs and processes.
+   * Runs work that changes these tables in one transaction, which is on disk when the promise resolves. Transactions
+   * that write run one at a time, even across tabs and processes. A power failure can undo a relaxed transaction.
    * @throws StorageFullError
    */
   write<T>(

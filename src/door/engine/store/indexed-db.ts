@@ -6,7 +6,7 @@ const VERSION = 1
 
 /**
  * Opens the database of a door in a browser.
- * @param onLost called if the browser closes it, for example because the data was removed
+ * @param onLost called if the browser closes the database, for example because a user removed its data
  */
 export async function openIndexedDb(name: string, onLost: () => void): Promise<TableDatabase> {
   const db = await openDB(name, VERSION, {
@@ -16,7 +16,7 @@ export async function openIndexedDb(name: string, onLost: () => void): Promise<T
         for (const index of indexes) store.createIndex(index, index, { multiEntry: true })
       }
     },
-    // Close this connection, because a newer page in another tab can open the database only after that.
+    // Close this connection. Otherwise, a tab with a newer version of the page could not upgrade the database.
     blocking: (_, __, event) => (event.target as IDBDatabase).close(),
     terminated: onLost,
   })
@@ -25,7 +25,7 @@ export async function openIndexedDb(name: string, onLost: () => void): Promise<T
     async write(names, work, { isRelaxed } = { isRelaxed: false }) {
       try {
         const tx = db.transaction([...names], 'readwrite', { durability: isRelaxed ? 'relaxed' : 'strict' })
-        // Ignore a rejection here: either the work or the end of the transaction below reports it.
+        // Handle a rejection, which is reported below. An unhandled rejection would be reported a second time.
         tx.done.catch(() => undefined)
         const result = await work(transactionOn(tx)).catch((error) => {
           abort(tx)
@@ -46,7 +46,7 @@ type Mode = 'readonly' | 'readwrite'
 type OpenTransaction = IDBPTransaction<unknown, string[], Mode>
 
 function transactionOn(opened: OpenTransaction): Transaction {
-  // Cast to a writable transaction, because only the work of `write` calls the methods that change rows.
+  // This cast to a writable transaction is safe: only work of `write` calls methods that change rows.
   const tx = opened as IDBPTransaction<unknown, string[], 'readwrite'>
   return {
     get: (table, key) => tx.objectStore(table).get(key),

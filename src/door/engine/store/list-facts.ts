@@ -8,9 +8,9 @@ import type { JournalEntry, ListHead, Meta, OwnFacts, ScannedCode, Slot, Transac
 import { zonesOf } from './zone-rows.ts'
 
 /**
- * Returns the passes of the stored list that match an attempt. An attempt with a pass ID matches only this pass.
- * Otherwise, passes match that have or had the payload as an identifier. If none do, other readings of the payload are
- * tried.
+ * Returns the passes of the stored list that match an attempt. An attempt with a pass ID matches only that pass. Other
+ * attempts match the passes whose current or former code is the payload. If no pass matches, the messages that the
+ * scanner may have altered to this payload are tried.
  */
 export async function matching(
   tx: Transaction,
@@ -36,7 +36,7 @@ async function withIdentifier(tx: Transaction, slot: Slot, digest: string): Prom
   return [...new Map(found.flat().map((item) => [item.passId, item])).values()]
 }
 
-/** Returns the facts of the stored list and the journal about an attempt. */
+/** Reads the facts about an attempt from the stored list and the journal. */
 export async function factsOf(tx: Transaction, list: Meta['list'], matches: Matches): Promise<OwnFacts> {
   const [pass] = matches.items.length === 1 ? matches.items : []
   const { groupId } = pass ?? {}
@@ -49,7 +49,7 @@ export async function factsOf(tx: Transaction, list: Meta['list'], matches: Matc
 }
 
 /**
- * Returns the facts of a stored list and the journal for the rules.
+ * Builds the facts about an attempt that the rules need from a stored list and the journal.
  * @param entriesOf returns the journal entries of a matching pass or a member of its group
  */
 export function ownFacts(
@@ -81,7 +81,7 @@ export function ownFacts(
   }
 }
 
-/** Returns an empty zone without a capacity, for a zone that was created after the last update of the list. */
+/** Returns the default for a zone that the stored list does not contain yet: empty, and without a capacity. */
 function unlisted(id: string): ZoneAtDoor {
   return { id, capacity: null, whenFull: 'warn', inside: 0, resetAt: null }
 }

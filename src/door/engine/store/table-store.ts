@@ -29,7 +29,7 @@ import {
 import { factsOf, matching } from './list-facts.ts'
 import { changeZone, isHeld, learnZones, ZONE_TABLES, zonesOf } from './zone-rows.ts'
 
-/** The number of passes to read at a time: 100,000 passes at once would exceed the memory of a phone. */
+/** The number of passes to read at a time. All passes of a list (up to 100,000) would exceed the memory of a phone. */
 const NAMES_AT_ONCE = 2_000
 const SLOTS: Slot[] = ['items-a', 'items-b']
 const RELAXED = { isRelaxed: true }
@@ -97,15 +97,14 @@ export class TableStore implements EngineStore {
       await tx.put('attempts', [begun])
       return begun.externalRef
     }
-    // The attempt must survive the end of this page, but not a power failure, because it has not admitted anyone yet.
+    // The attempt must survive the end of this page. A power failure can lose it, because no person was admitted yet.
     return this.#db.write(['attempts'], begin, RELAXED)
   }
 
   settle(decision: Decision, entry: JournalEntry | null) {
     return this.#db.write(['attempts', 'journal', 'decisions', 'meta'], async (tx) => {
       await record(tx, { decision, entry })
-      // Trim also here, because nothing else deletes decisions if there is no list, for example because the workspace
-      // forbids it.
+      // Trim here, too. On a phone without a list, `prune` never runs, and decisions would pile up.
       await trim(tx)
     })
   }
@@ -114,8 +113,7 @@ export class TableStore implements EngineStore {
     return this.#db.write(['meta', 'journal', 'decisions', 'attempts', ...SLOTS], async (tx) => {
       const list = await metaOf(tx, 'list')
       if (!list) return undefined
-      // Return a decision on this attempt that is already stored, because a page can end between storing and showing a
-      // decision.
+      // If the page ended after it stored this decision and before it showed it, the retry must show the same decision.
       const known = await decisionOf(tx, attempt.externalRef)
       if (known) return known.decision
       const matches = await matching(tx, list.slot, { attempt, code })
@@ -271,7 +269,7 @@ async function dropItems(tx: Transaction): Promise<void> {
   for (const slot of SLOTS) await tx.clear(slot)
 }
 
-/** Deletes the journal entries that a list generated at `generatedAt` contains. */
+/** Deletes the uploaded journal entries that a list of passes generated at `generatedAt` contains. */
 async function prune(tx: Transaction, generatedAt: string): Promise<void> {
   const isDone = ({ waits, rejection, recordedAt }: JournalEntry) => {
     return waits === undefined && rejection === undefined && isListed(recordedAt, generatedAt)

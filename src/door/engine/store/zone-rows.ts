@@ -14,12 +14,12 @@ export function isHeld<Entry extends JournalEntry>(entry: Entry): entry is Entry
 }
 
 /**
- * Stores zones that the server sent. Adds pending changes of this door, except held counts, to the server's number of
- * people inside. Removes adjustments made before a reset, because the server would count them after the reset.
+ * Stores zones that the server sent. Adds this door's pending changes, except held counts, to the server's number of
+ * people inside. Deletes pending adjustments from before a reset, which the server would count after the reset.
  * @param options.at the time of the response
- * @param options.areAll whether other zones no longer exist (default: false)
- * @param options.seen the zones before the request. If the number of people inside a zone was received during the
- * request, for example with a scan, that number is kept, because the number of this response can be older
+ * @param options.areAll whether `zones` are all zones, so that others are deleted (default: false)
+ * @param options.seen the stored zones before the request. If a zone got a newer number of people inside during the
+ * request, for example from a scan, that number is kept
  */
 export async function learnZones(
   tx: Transaction,
@@ -49,7 +49,7 @@ export async function learnZones(
   )
 }
 
-/** Adds a pending change of this door to the number of people inside its zone (1), or removes the change (-1). */
+/** Adds a pending change of this door to the number of people inside a zone (`sign` 1), or removes the change (-1). */
 export async function changeZone(tx: Transaction, entry: JournalEntry, sign: 1 | -1 = 1): Promise<void> {
   if (!entry.movement && !entry.adjustment) return
   const zones = await zonesOf(tx)

@@ -28,15 +28,15 @@ export interface AddedEntry {
 const MOST_OF_PASS = 32
 
 /**
- * Adds an entry. Concurrent requests of a workspace share one transaction. The passes are locked, so that each entry is
- * compared with the value after all earlier entries. Returns the error of an entry that cannot be added.
+ * Adds an entry to a balance. Concurrent requests of a workspace share a transaction, which locks the passes, so that
+ * each change is checked against the value after all earlier entries. Returns an error if the change is not possible.
  */
 export const addTogether = grouped(
   (store: Store, take: () => AskedEntry[]) =>
     store.transaction(async (tx): Promise<(AddedEntry | ApiError)[]> => {
       const asked = take()
       const { workspaceId, services } = asked[0]!.context
-      // Keep this order: the first query locks the passes, and the second must read their entries after that.
+      // Keep this order. The second query must read the entries after the first query has locked the passes.
       const [held, found] = await Promise.all([
         tx.passes.listForUpdate(workspaceId, [...new Set(asked.map(({ passId }) => passId))]),
         tx.balanceEntries.listByRefs(
@@ -71,7 +71,7 @@ export const addTogether = grouped(
         added.set(one, made)
         return { entry: made.entry, isNew: true }
       })
-      // Use one time for all passes, because the times of concurrent requests differ by only milliseconds.
+      // One time for all passes is exact enough: the times of concurrent requests differ by milliseconds.
       const at = new Date(Math.max(...asked.map(({ context }) => context.now.getTime())))
       await writeEntries(tx, workspaceId, [...added.values()], at)
       const done = [...added].map(([{ context, passId }, { entry }]) => ({ context, targetId: entry.id, passId }))
@@ -85,7 +85,7 @@ function keyOf({ passId, name, externalRef }: Pick<StoredEntry, 'passId' | 'name
   return JSON.stringify([passId, name, externalRef])
 }
 
-/** Returns the template versions of the passes with balances. Runs no query if no pass has balances. */
+/** Returns the template versions of those passes that have balances, by version ID. */
 export async function versionsOf(
   tx: Repositories,
   passes: StoredPass[],
@@ -105,7 +105,7 @@ interface Change {
   delta: number
 }
 
-/** Returns PASS_ALREADY_VOIDED, NOT_FOUND, or CONFLICT if a balance cannot change. */
+/** Returns the error PASS_ALREADY_VOIDED, NOT_FOUND, or CONFLICT if the change is not possible. */
 function findRejection(pass: StoredPass, version: VersionContent | undefined, change: Change): ApiError | undefined {
   const { name } = change
   if (pass.status === 'VOID') return new ApiError('PASS_ALREADY_VOIDED', { details: { passId: pass.id } })
@@ -119,7 +119,7 @@ function findRejection(pass: StoredPass, version: VersionContent | undefined, ch
   return findUncovered(pass, version.definition, change)
 }
 
-/** Returns an error if a change exceeds the bounds of a balance. A balance without a definition has no bounds. */
+/** Returns an error if a change would exceed the bounds of a balance. A balance without a definition has no bounds. */
 export function findUncovered(
   pass: StoredPass,
   definition: Pick<Definition, 'balances'>,

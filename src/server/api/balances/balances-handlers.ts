@@ -24,7 +24,7 @@ export const balances: Handlers<typeof contract> = {
     const { store, workspaceId, services } = context
     const pass = await getPass(id, context)
     const definition = await services.definitions.find(workspaceId, pass.templateVersionId)
-    // If a balance has entries, accept it even if the version no longer defines it, so that they can still be read.
+    // Accept a balance with entries even if the version no longer defines it. Otherwise, its entries could not be read.
     const isKnown = (definition && findBalance(definition, name)) || sumOf(pass.balanceSums, name).count > 0
     if (!isKnown) throw noBalance(pass.id, name)
     return toPage(await store.balanceEntries.list(workspaceId, { passId: pass.id, name }, query), toEntry)
@@ -59,7 +59,7 @@ function toReply({ entry, isNew }: AddedEntry) {
   return new Reply(isNew ? 201 : 200, { entry: toEntry(entry) })
 }
 
-/** Returns an entry as responses show it. The same entry always yields the same bytes. */
+/** Returns an entry as responses show it, always with the same bytes for the same entry. */
 function toEntry(entry: StoredEntry): BalanceEntry {
   const { id, passId, name, delta, value, externalRef, reason, scanId, reversesEntryId, createdAt } = entry
   return {

@@ -6,10 +6,10 @@ import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import { queueWalletUpdates } from '../../wallet-sync/holders.ts'
 
-/** The delay of wallet updates. Entries within this time share an update, so that many entries cause few pushes. */
+/** The delay of the wallet update after an entry. Entries within this delay share one update, which saves pushes. */
 const UPDATE_DELAY_MS = 1_000
 
-/** An entry to write, and the pass after the entry. */
+/** An entry that will be written, and the pass with the resulting balance. */
 export interface NewEntry {
   entry: StoredEntry
   pass: StoredPass
@@ -18,7 +18,7 @@ export interface NewEntry {
 
 type EntryFacts = Pick<StoredEntry, 'name' | 'delta'> & Partial<StoredEntry> & { at: Date; correlationId: string }
 
-/** Returns an entry of a pass that the caller has locked. */
+/** Creates an entry for a pass that the caller has locked. */
 export function newEntry(
   pass: StoredPass,
   definition: Pick<Definition, 'balances'>,
@@ -29,7 +29,7 @@ export function newEntry(
   const entry = {
     id: newId(at),
     passId: pass.id,
-    // If the pass was upgraded to a version without the balance, use the sum of the entries.
+    // An upgraded pass can have a version without the balance. The value is then the sum of the entries.
     value: balanceValue(findBalance(definition, name) ?? { start: 0 }, name, balanceSums),
     externalRef: null,
     reason: null,
@@ -42,7 +42,7 @@ export function newEntry(
 }
 
 /**
- * Writes entries with the sums and the events of their passes, and queues updates of their wallets. The caller has
+ * Writes entries, the new sums of their passes, and events. Queues wallet updates of the passes. The caller must have
  * locked the passes. The entries of a pass must be in order.
  */
 export async function writeEntries(

@@ -12,14 +12,12 @@ const VERSION = /^[\w.+-]{1,64}$/
 const PENDING = /^\d{1,7}$/
 
 /**
- * Creates a buffer of door states, which are written every FLUSH_MS. The state of a new door is written immediately.
+ * Creates a buffer for the states of doors, and writes it every FLUSH_MS. A door's first state is written immediately.
  */
 export function createDoorActivity({ store, log }: { store: Store; log: Logger }) {
   let noted = new Map<string, DoorState & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined
-  /**
-   * Door tokens whose first request was written. Needed because `isSeen` of a cached token stays false after the write.
-   */
+  /** Door tokens whose first state was written. Needed, because `isSeen` stays false in a cached token. */
   const firstSeen = new WeakSet<TokenWithWorkspace>()
 
   async function flush(): Promise<void> {
@@ -36,7 +34,7 @@ export function createDoorActivity({ store, log }: { store: Store; log: Logger }
   }
 
   return {
-    /** Buffers the state of a door. Does nothing for other tokens. */
+    /** Buffers the state that a door sends with a request. Ignores tokens other than a door's. */
     note(token: TokenWithWorkspace, headers: Headers, at: Date): void {
       const { id, workspaceId, door } = token
       if (!door || store.isFrozen) return
@@ -57,7 +55,7 @@ export function createDoorActivity({ store, log }: { store: Store; log: Logger }
       waiting ??= setTimeout(flush, FLUSH_MS).unref()
     },
     flush,
-    /** Stops the timer without writing. */
+    /** Stops the timer, and does not write the buffer. */
     close: () => clearTimeout(waiting),
   }
 }

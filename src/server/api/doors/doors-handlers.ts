@@ -15,7 +15,7 @@ const MAX_MS = MAX_DOOR_DAYS * 86_400_000
 
 /** The maximum number of open invitations per project. */
 const MAX_INVITATIONS = 100
-/** The maximum number of doors per project, including unclaimed uses of invitations. */
+/** The maximum number of doors per project. Unclaimed uses of invitations count as doors. */
 const MAX_DOORS = 5_000
 
 export const doors: Handlers<typeof contract> = {
@@ -25,7 +25,7 @@ export const doors: Handlers<typeof contract> = {
     const expiresAt = requireExpiryInRange(body.expiresAt, now)
     const code = newScanCode()
     return store.transaction(async (tx) => {
-      // Lock the project, so that it is not deleted and no other invitation is created concurrently.
+      // Without this lock, a concurrent request could delete the project, or exceed MAX_INVITATIONS.
       await holdProject(tx, workspaceId, projectId)
       await requireRoom(tx, workspaceId, body, now)
       const invitation = { projectId, gate, uses, expiresAt, codeDigest: tokenDigest(code) }
@@ -50,7 +50,7 @@ export const doors: Handlers<typeof contract> = {
     const { projectId, revoked, cursor, offset, limit } = query
     const isPlain = !projectId && revoked === undefined && cursor === undefined && !offset
     if (token.door && isPlain) {
-      // Read one row and count nothing, because doors send this request every few seconds.
+      // Read only the row of the door, because doors send this request every few seconds.
       const door = await store.doors.find(workspaceId, token.id)
       const rows = door ? [toDoor(door)] : []
       return { items: rows, total: rows.length, limit, offset: 0, nextCursor: null, hasMore: false }
@@ -107,24 +107,24 @@ async function placeInZone(
       throw validationError([{ path: ['direction'], message: 'Requires that the door has a zone' }])
     return { zoneId: null, direction: null }
   }
-  // Lock the zone, so that no concurrent request deletes it.
+  // Without this lock, a concurrent request could delete the zone.
   const zone = await tx.zones.findForUpdate(workspaceId, next)
   if (zone?.projectId !== door.projectId) throw noZone(next)
   return { zoneId: next, direction: direction ?? door.direction ?? 'in' }
 }
 
-/** @throws ApiError NOT_FOUND with the reason in its details, TENANT_SUSPENDED, TENANT_EXPIRED */
+/** Makes a phone a door. @throws ApiError NOT_FOUND with the reason in its details, TENANT_SUSPENDED, TENANT_EXPIRED */
 async function claimDoor(
   { code, name }: { code: string; name: string },
   { store, now, correlationId }: PublicContext,
 ): Promise<DoorClaim> {
   const codeDigest = tokenDigest(code)
-  // Read first, so that guesses never wait for the write lock.
+  // Read before writing, so that requests with guessed codes never take the write lock.
   const state = await store.doors.invitationState(codeDigest, now)
   if (state !== 'open') throw notClaimable(state)
   return store.transaction(async (tx) => {
     const claimed = await tx.doors.claim(codeDigest, now)
-    // Another phone claimed the last use first.
+    // Another phone claimed the last use in the meantime.
     if (!claimed) throw notClaimable('used_up')
     const { workspaceId, projectId, gate, workspace } = claimed
     if (workspace.suspendedAt) throw new ApiError('TENANT_SUSPENDED')

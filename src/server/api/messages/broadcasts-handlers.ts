@@ -29,8 +29,8 @@ export const broadcasts: Handlers<typeof contract> = {
       return known ? toBroadcast(known, now) : await forecast(params.id, body, context)
     }
     const { row, isNew } = await createOnce(store.broadcasts, body, context, async () => {
-      // Check before the transaction, because the check reads all versions of a project, and other writers wait for the
-      // transaction.
+      // Check before the transaction. In the transaction, this check would delay other writers, because it reads all
+      // versions of the project.
       await requireLanguagesOfProject(params.id, body, context)
       await requireWholeClasses(params.id, body, context)
       return store.transaction((tx) => insert(tx, params.id, body, context))
@@ -157,7 +157,7 @@ async function forecast(projectId: string, body: BroadcastCreate, context: Reque
           classes: total(byClass.messages),
           others: byClass.others,
           overCap,
-          // The slowest issuer determines the time, because issuers send in parallel.
+          // Sends of different issuers run in parallel, so the issuer with the most requests determines the time.
           seconds: secondsAtPace(Math.max(0, ...requests)),
         }
       : { passCount: 0, classes: 0, others: 0, overCap: 0, seconds: 0 },

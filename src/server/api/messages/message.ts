@@ -7,8 +7,8 @@ import type { Wallets } from '../../../wallets/wallets.ts'
 import type { RequestContext } from '../../context.ts'
 
 /**
- * Returns the normalized message of a creation request. A `sendAt` that is not in the future is removed, so that the
- * message is sent now.
+ * Returns the normalized message of a creation request. A `sendAt` that is not in the future becomes `null`, so that
+ * the message is sent immediately.
  */
 export function parseMessage(given: MessageCreate, wallets: Wallets, now: Date): Omit<NewMessage, 'id'> {
   const configured = wallets.all.map((wallet) => wallet.platform)
@@ -38,8 +38,8 @@ export interface Created<T> {
 }
 
 /**
- * The maximum number of attempts to find or insert a message. If all attempts fail, the idempotency key belongs to a
- * message in a project that the token cannot access.
+ * The maximum number of attempts to find or insert a message. If all attempts fail, the message with the idempotency
+ * key is in a project that the token cannot access.
  */
 const MAX_ATTEMPTS = 5
 
@@ -47,7 +47,7 @@ interface Messages<T> {
   findByKey(workspaceId: string, idempotencyKey: string): Promise<T | undefined>
 }
 
-/** Returns the message with the idempotency key of a request; undefined if there is none, or no key was given. */
+/** Returns the message with the idempotency key of a request; undefined without such a message, or without a key. */
 export async function findKnown<T>(
   messages: Messages<T>,
   workspaceId: string,
@@ -57,9 +57,9 @@ export async function findKnown<T>(
 }
 
 /**
- * Creates one message per idempotency key, even for concurrent requests. Returns the existing or the created message.
- * Returns an existing message even if a new one would be rejected, for example because the queue is full.
- * @param insert returns undefined if another request used the key in the meantime
+ * Returns the message with the idempotency key, or creates it. Concurrent requests create it only once. An existing
+ * message is returned even if a new one would be rejected, for example because the queue is full.
+ * @param insert inserts the message; returns undefined if another request used the key in the meantime
  * @throws ApiError CONFLICT if the queue is full, or if the token cannot access the message of the key
  */
 export async function createOnce<T>(

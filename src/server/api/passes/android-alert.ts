@@ -22,9 +22,9 @@ export interface Change {
 }
 
 /**
- * Returns the text that makes Android phones ring for a change that iPhones announce automatically. Returns undefined
- * if there is nothing to announce, no holder has the pass in the wallet of CAPPED_PLATFORM, or the pass has reached the
- * cap for 24 hours. SKIPPED notifications count toward the cap of API notifications, but not here.
+ * Returns the text that makes Android phones ring for a change; iPhones announce the change automatically. Returns
+ * undefined if there is nothing to announce, no holder has the pass in the wallet of CAPPED_PLATFORM, or the pass has
+ * reached its cap for 24 hours. SKIPPED notifications count toward the cap of API notifications, but not here.
  */
 export async function findAndroidAlert(
   tx: Repositories,
@@ -42,7 +42,7 @@ export async function findAndroidAlert(
   return exceedsCap(sends, now) ? undefined : text
 }
 
-/** Queues the text as a notification to the capped platform only: iPhones announce the change automatically. */
+/** Queues the text as a notification to CAPPED_PLATFORM only, because iPhones announce the change automatically. */
 export async function queueAndroidAlert(
   tx: Repositories,
   passId: string,

@@ -28,8 +28,8 @@ export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPass
 
 /**
  * Creates passes with their jobs. Each item succeeds or fails separately, and results are in the order of the items. If
- * a pass of the template already has the externalPassId, the result is that pass, regardless of the other fields. After
- * an interrupted call, every stored pass is complete, and the same request creates the missing ones.
+ * a pass of the template already has the externalPassId, the result is that pass, regardless of the other fields. An
+ * interrupted call leaves only complete passes, and the same request then creates the missing passes.
  */
 export async function createPasses(items: unknown[], context: RequestContext): Promise<CreateResult[]> {
   const parsed = await mapInSlices(items, (item) => parseItem(PassCreate, item))
@@ -42,7 +42,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
   const plans = await planPasses(runs, { existing, versionsOfFirst: versions }, context)
   const planned = [...plans.values()].filter((plan): plan is ClaimingPass => !(plan instanceof ApiError))
   const { inserted, rejected } = await insertPasses(planned, context)
-  // After the transaction, read the passes that a concurrent request inserted first.
+  // Read the passes that a concurrent request inserted first. They are visible only after the transaction.
   const raced = await findExisting(
     planned.filter(({ externalPassId }) => !inserted.has(externalPassId)),
     context,
@@ -65,7 +65,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     if (pass.templateId !== item.templateId) {
       return { externalPassId, problem: new ApiError('DUPLICATE_PASS', { details: { passId: pass.id } }) }
     }
-    // An item without a plan repeats an earlier item, so it does not create a pass.
+    // An item without a plan repeats the externalPassId of an earlier item, and creates no pass.
     return { pass, isNew: plan !== undefined && inserted.get(externalPassId) === pass }
   })
 }
@@ -73,13 +73,13 @@ export async function createPasses(items: unknown[], context: RequestContext): P
 interface Inserted {
   inserted: Map<string, StoredPass>
   /**
-   * The errors, by externalPassId, of passes that exceed a limit of the workspace, name unknown images, or contradict
-   * the values of their class.
+   * The errors of passes, by externalPassId: the pass exceeds a limit of the workspace, names an unknown image, or
+   * contradicts the values of its class.
    */
   rejected: Map<string, ApiError>
 }
 
-/** The author of new passes: a request, or a join page, which has no token. */
+/** The author of new passes: a request with a token, or a join page, which has no token ID. */
 export type CreateContext = Pick<RequestContext, 'workspaceId' | 'now'> & {
   correlationId: string | null
   token: Pick<RequestContext['token'], 'name'> & { id: string | null; workspace: WorkspaceRoom }
@@ -96,7 +96,7 @@ async function insertPasses(passes: ClaimingPass[], context: RequestContext): Pr
   if (full) return { inserted: new Map(), rejected: new Map(passes.map((pass) => [pass.externalPassId, full])) }
   if (passes.length === 1) return insertTogether(context.store, { passes, context })
   const all: Inserted = { inserted: new Map(), rejected: new Map() }
-  // Use parts of equal size, because a last part with a single pass would get the priority of an interactive request.
+  // Use parts of equal size. Otherwise, a last part with one pass would get the priority of an interactive request.
   const size = Math.ceil(passes.length / Math.ceil(passes.length / context.store.passesPerTurn))
   for (let from = 0; from < passes.length; from += size) {
     const part = { passes: passes.slice(from, from + size), context }
@@ -112,7 +112,7 @@ const insertTogether = grouped((store: Store, take: () => Planned[]) =>
   store.transaction((tx) => insertPlanned(tx, take())),
 )
 
-/** Inserts the passes of requests with their jobs and audit entries. */
+/** Inserts the passes of several requests, and their jobs and audit entries. */
 export async function insertPlanned(tx: Repositories, requests: Planned[]): Promise<Inserted[]> {
   const { workspaceId, now } = requests[0]!.context
   const planned = requests.flatMap(({ passes }) => passes)
@@ -151,7 +151,7 @@ export async function insertPlanned(tx: Repositories, requests: Planned[]): Prom
     })),
   )
   if (jobs.length > 0) await tx.jobs.insert(jobs, now)
-  // Write one entry per request. The correlation ID links the entry of a batch to its passes.
+  // Write one audit entry per request. For a batch, the correlation ID links the entry to the passes.
   const entries = written.flatMap(({ inserted, context }) => {
     const [only, ...others] = inserted.values()
     if (only === undefined) return []
@@ -161,7 +161,7 @@ export async function insertPlanned(tx: Repositories, requests: Planned[]): Prom
   return written
 }
 
-/** Reserves images, space, and classes for passes. Returns an error for each pass that cannot be created. */
+/** Reserves images, capacity, and classes for passes. Returns an error for each pass that cannot be created. */
 export async function admitPasses<Pass extends ClaimingPass>(
   tx: Repositories,
   passes: Pass[],
@@ -221,8 +221,8 @@ const findTogether = grouped(async (store: Store, take: () => { workspaceId: str
 })
 
 /**
- * Plans an insert or an error for each request. The first valid request for an externalPassId creates the pass. Later
- * ones have no plan and return that pass, as if the requests were sent one after the other.
+ * Returns a pass to insert or an error for each request. The first valid request for an externalPassId creates the
+ * pass. Later requests for this externalPassId have no plan and return that pass.
  */
 async function planPasses(
   runs: PassCreate[][],

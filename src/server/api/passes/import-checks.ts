@@ -8,20 +8,18 @@ import type { PublishedVersion } from '../../../storage/templates/template-versi
 import { accountOf } from '../../../storage/workspaces/identities-repository.ts'
 import type { RequestContext } from '../../context.ts'
 
-/**
- * A version with the account of its passes on each platform; undefined if the server does not issue for the platform.
- */
+/** A version and the platform accounts of its passes. The account of a platform that is not configured is undefined. */
 export interface ImportVersion {
   version: PublishedVersion
   accounts: Record<Platform, string | null | undefined>
   /**
-   * Whether other workspaces can use the account. If so, the import rejects another provider's passes, because
-   * workspaces could take over each other's passes.
+   * Whether other workspaces can use the account. If so, passes of other providers are rejected. Otherwise, workspaces
+   * could take over each other's passes.
    */
   isShared: Record<Platform, boolean>
 }
 
-/** @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR if the workspace cannot use the identity, or it is retired */
+/** @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR if the identity is retired, or not one of this workspace */
 export async function openVersion(
   templateId: string,
   identityId: string | undefined,
@@ -84,13 +82,13 @@ const SHARED =
   'Other workspaces use the pass type and the issuer of this server, too. Ask the operator for a separate identity for passes of ' +
   'another provider (passes identity add … --workspace).'
 
-/** For each device, the number of its passes in accepted rows that are not stored yet. */
+/** The number of passes of each device, in accepted rows that are not stored yet. */
 export type NamedDevices = Map<string, number>
 
 /**
- * Returns an error, by externalPassId, for each row that would exceed the number of passes of the workspace per device.
- * On PostgreSQL, concurrent transactions do not see each other's rows, so together they can exceed the limit.
- * @param named accumulates the devices of accepted rows
+ * Returns an error, by externalPassId, for each row that would exceed the maximum number of passes of the workspace on
+ * a device. On PostgreSQL, concurrent transactions can exceed the maximum together.
+ * @param named the counts to which the devices of accepted rows are added
  */
 export async function rejectFullDevices(
   tx: Repositories,

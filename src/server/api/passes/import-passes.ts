@@ -25,7 +25,7 @@ import {
 
 type ImportBody = z.output<typeof routes.import.body>
 
-/** The result of an item. In a dry run, it has no pass. */
+/** The result of an item. In a dry run, `pass` is omitted. */
 export type ImportResult =
   | { externalPassId: string; pass?: StoredPass; isNew: boolean }
   | { externalPassId: string; problem: ApiError }
@@ -39,9 +39,9 @@ type PlannedImport = ClaimingPass & Omit<ImportedPass, keyof ClaimingPass | 'goo
 
 /**
  * Imports passes. Each item succeeds or fails separately, and results are in the order of the items. Passes that were
- * imported earlier stay unchanged. After an interrupted call, every stored pass is complete. A dry run writes the same
- * rows and rolls back.
- * @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR if the passes cannot use the identity
+ * imported earlier stay unchanged. An interrupted call leaves only complete passes. A dry run writes the same rows and
+ * rolls back.
+ * @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR if the workspace cannot use the identity
  */
 export async function importPasses(
   { templateId, identityId, passes }: ImportBody,
@@ -66,7 +66,7 @@ export async function importPasses(
   )
   const planned = [...plans.values()].filter((plan): plan is PlannedImport => !(plan instanceof ApiError))
   const { inserted, rejected } = await insertImports(planned, { dryRun, context })
-  // After the transaction, read the passes that a concurrent request imported first.
+  // Read the passes that a concurrent request imported first. They are visible only after the transaction.
   const notInserted = planned.filter(({ externalPassId: id }) => !inserted.has(id) && !rejected.has(id))
   const raced = await findImported(
     notInserted.map(({ item }) => item),
@@ -86,7 +86,7 @@ export async function importPasses(
     if (problem) return { externalPassId, problem }
     const pass = inserted.get(externalPassId)
     if (!pass) return { externalPassId, problem: namesTaken(context) }
-    // An item without a plan repeats an earlier item, so it does not create a pass.
+    // An item without a plan repeats the externalPassId of an earlier item, and creates no pass.
     return { externalPassId, isNew: plan !== undefined, ...(!dryRun && { pass }) }
   })
 }
@@ -102,7 +102,7 @@ function digestOf(templateId: string, { passTypeIdentifier: _, ...pass }: PassIm
 
 interface Found {
   pass: StoredPass
-  /** The digest of the imported row; undefined for a pass that was created here. */
+  /** The digest of the imported row; undefined for a pass that was created on this server. */
   digest: string | undefined
 }
 
@@ -152,9 +152,9 @@ function namesTaken({ token }: RequestContext): ApiError {
 }
 
 /**
- * Plans an insert or an error for each item. The first valid item of an externalPassId creates the pass, and later
- * items have no plan. If several items have the same serial number or object ID, the first item gets it, even if the
- * items are written in separate transactions.
+ * Returns a pass to insert or an error for each item. The first valid item of an externalPassId creates the pass, and
+ * later items have no plan. If items share a serial number or object ID, only the first item gets it: without this
+ * check, the order of their transactions would decide.
  */
 async function planImports(
   items: ImportItem[],
@@ -223,7 +223,7 @@ async function insertImports(plans: PlannedImport[], options: ImportOptions): Pr
   const { store } = options.context
   let named: NamedDevices = new Map()
   for (const part of partsOf(plans, store.passesPerTurn)) {
-    // In a dry run, keep the counts, because accepted rows are rolled back and the database does not count them.
+    // Only a dry run keeps these counts: its accepted rows are rolled back, so that the database does not count them.
     if (!options.dryRun) named = new Map()
     const { inserted, rejected } = await inTransaction(options, (tx) => insertPart(tx, part, named, options.context))
     for (const [id, pass] of inserted) all.inserted.set(id, pass)
@@ -232,7 +232,7 @@ async function insertImports(plans: PlannedImport[], options: ImportOptions): Pr
   return all
 }
 
-/** The number of devices that add as much to the size of a transaction as one pass. */
+/** The number of devices that count as one pass when passes are divided into transactions. */
 const DEVICES_A_PASS = 20
 
 function partsOf(plans: PlannedImport[], passesPerTurn: number): PlannedImport[][] {
@@ -282,7 +282,7 @@ async function insertPart(
   const taken = await rejectTaken(tx, plans, context)
   const untaken = plans.filter(({ externalPassId }) => !taken.has(externalPassId))
   const rejected = new Map([...taken, ...(await rejectFullDevices(tx, workspaceId, untaken, named))])
-  // Admit only accepted passes, so that rejected ones take no space and create no class.
+  // Admit only these passes. Otherwise, rejected passes would use up capacity of the workspace and create classes.
   const free = plans.filter(({ externalPassId }) => !rejected.has(externalPassId))
   const admitted = await admitPasses(tx, free, context)
   const accepted = admitted.flatMap((pass, n) => {

@@ -7,10 +7,10 @@ import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { StoredRegistration } from '../../../storage/passes/registrations.ts'
 import type { RequestContext } from '../../context.ts'
 
-/** The maximum number of devices in a response, equal to the maximum for one pass. */
+/** The maximum number of devices in a response. A single pass never has more. */
 const MAX_DEVICES = 10_000
 
-/** @throws ApiError VALIDATION_ERROR if several passes together have more than MAX_DEVICES devices */
+/** Returns the wallets by pass. @throws ApiError VALIDATION_ERROR if several passes have over MAX_DEVICES devices */
 export async function walletsOf(
   passes: StoredPass[],
   { store, workspaceId }: Pick<RequestContext, 'store' | 'workspaceId'>,
@@ -62,7 +62,7 @@ function toPassWallets(
       pushedVersion: registration.pushedVersion > 0 ? registration.pushedVersion : null,
       fetchedAt: registration.fetchedAt?.toISOString() ?? null,
       fetchedVersion: registration.fetchedVersion || null,
-      // A device without a recorded download has version 1, because the pass was added with this version.
+      // A device without a recorded download has version 1, with which the pass was added.
       state: Math.max(registration.fetchedVersion, 1) >= walletVersion ? 'current' : 'stale',
       lastError: registration.lastError,
     })),

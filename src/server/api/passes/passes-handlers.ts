@@ -127,7 +127,7 @@ async function getPass(passId: string, { store, workspaceId }: RequestContext): 
   return (await findTogether(store, { workspaceId, passId })) ?? missing(passId)
 }
 
-/** Finds a pass, in one query with the passes of concurrent requests of the workspace (decisions/0004). */
+/** Finds a pass. Concurrent requests of a workspace share one query (decisions/0004). */
 const findTogether = grouped(async (store: Store, take: () => { workspaceId: string; passId: string }[]) => {
   const requests = take()
   const ids = requests.map(({ passId }) => passId)
@@ -201,7 +201,7 @@ async function toBatch(results: ImportResult[], context: RequestContext) {
   }
 }
 
-/** Returns the errors of items, in order. Together they contain at most MAX_ISSUES issues. */
+/** Returns the error of each item for the response. All errors together contain at most MAX_ISSUES issues. */
 function toItemErrors(problems: ApiError[]) {
   let left = MAX_ISSUES
   return new Map(

@@ -31,7 +31,7 @@ export interface UpdateOptions {
   dryRun: boolean
   /** Whether the update is part of a bulk change. Interactive changes reach wallets before bulk changes. */
   isBulk?: boolean
-  /** `code`: a new scan code. `holder`: a new holder, with a new scan code, token, and serial number. */
+  /** The renewal, if any: a new scan code, or a new holder with a new scan code, token, and serial number. */
   renewal?: 'code' | 'holder'
 }
 
@@ -42,10 +42,10 @@ export interface Updated {
 }
 
 /**
- * Updates a pass in the given transaction. Given fields replace the stored ones, variables are merged, and the result
- * must satisfy the template. Returns the updated pass, and whether the change makes Android phones ring.
+ * Updates a pass in the given transaction. Fields of `body` replace the stored fields, except that variables are
+ * merged. The updated pass must satisfy its template.
  * @throws ApiError PASS_NOT_FOUND, PRECONDITION_FAILED, PASS_ALREADY_VOIDED, TEMPLATE_NOT_FOUND,
- *   TEMPLATE_VERSION_NOT_NEWER, SYSTEM_VARIABLE_READONLY, VALIDATION_ERROR, CONFLICT
+ * TEMPLATE_VERSION_NOT_NEWER, SYSTEM_VARIABLE_READONLY, VALIDATION_ERROR, CONFLICT
  */
 export async function updatePass(
   tx: Repositories,
@@ -70,12 +70,12 @@ export async function updatePass(
   })
   if (fields.length === 0) return { pass, rings: false }
   if (options.renewal === 'code') requireShownCode(pass, version)
-  // A new code also replaces the payload of another provider, such as one that is printed.
+  // A new code also replaces the payload of an imported pass. Otherwise, the previous provider's code would stay valid.
   const code = options.renewal
     ? { scanCode: newScanCode(), scanPayload: null }
     : { scanCode: pass.scanCode, scanPayload: pass.scanPayload }
   const before = await getCurrentVersion(pass, version, context)
-  // Remove the group, because a new holder does not belong to the order of the former holder.
+  // Remove the group. Otherwise, a new holder would stay in the group of the former holder's order.
   const wanted = options.renewal === 'holder' ? { ...body, groupKey: null } : body
   const change = planChange({ ...pass, ...code }, wanted, { version, before, wallets: context.services.wallets, now })
   if (options.renewal === 'holder') requireOtherCode(pass, version, change.identifierDigest)
@@ -171,8 +171,8 @@ async function storeChange(
 }
 
 /**
- * If a change of variables changes the email address of a pass of a join page, stores the new one, so that the holder
- * gets the link at this address.
+ * Stores the new email address of a pass of a join page if a change of variables changes the address. Otherwise, the
+ * holder would not get the link at the new address.
  * @throws ApiError CONFLICT if another pass of the join page has the new address
  */
 async function followAddress(
@@ -195,7 +195,7 @@ async function followAddress(
   }
 }
 
-/** Returns the columns that a new holder changes, as toHolderColumns writes them. */
+/** Returns the fields that a new holder changes, with the values that toHolderColumns stores. */
 function renewedFor(newHolder: NonNullable<PassChange['newHolder']>, { linkGeneration, join }: StoredPass) {
   const own = { serialNumber: newHolder.copyId, googleObjectId: null }
   const withoutConsent = join && { ...join, consentVersion: null, consentedAt: null }
@@ -208,8 +208,7 @@ function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']):
 }
 
 /**
- * @throws ApiError CONFLICT if the pass does not show the scan code, because scanners would continue to read the old
- *   code
+ * @throws ApiError CONFLICT if the pass does not show the scan code, so that a new code would not change the barcode
  */
 function requireShownCode(pass: StoredPass, { definition }: VersionContent): void {
   if (showsScanCode(definition)) return
@@ -222,7 +221,7 @@ function requireShownCode(pass: StoredPass, { definition }: VersionContent): voi
   })
 }
 
-/** @throws ApiError CONFLICT if the former holder could still enter with the payload that scanners read */
+/** @throws ApiError CONFLICT if the barcode would stay the same, so that the former holder could still enter */
 function requireOtherCode(pass: StoredPass, { definition }: VersionContent, digest: Uint8Array): void {
   const before = barcodeMessage(definition, buildScope(definition, pass, pass.expiresAt))
   if (!identifierDigest(before).equals(digest)) return

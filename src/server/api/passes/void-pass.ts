@@ -11,7 +11,7 @@ export interface Voiding {
   correlationId: string
 }
 
-/** Voids passes, writes their events, and queues updates of their wallets. The caller must have locked the passes. */
+/** Voids passes, writes their events, and queues their wallet updates. The caller must have locked the passes. */
 export async function voidPasses(tx: Repositories, workspaceId: string, voidings: Voiding[], at: Date): Promise<void> {
   if (voidings.length === 0) return
   const ids = voidings.map(({ pass }) => pass.id)
@@ -35,8 +35,8 @@ interface AskedVoid {
 }
 
 /**
- * Voids a pass, in one transaction with the passes of concurrent requests of the workspace. Returns the error of a pass
- * that cannot be voided.
+ * Voids a pass. Concurrent requests of a workspace share one transaction. Returns an error if the pass cannot be
+ * voided.
  */
 export const voidTogether = grouped(
   (store: Store, take: () => AskedVoid[]) =>
@@ -50,7 +50,7 @@ export const voidTogether = grouped(
         const pass = passes.get(passId)
         return pass && pass.status !== 'VOID' ? [{ pass, reason, context, correlationId: context.correlationId }] : []
       })
-      // Use one time for all passes, because the times of concurrent requests differ by only milliseconds.
+      // One time for all passes is exact enough: the times of concurrent requests differ by milliseconds.
       const at = new Date(Math.max(...requests.map(({ context }) => context.now.getTime())))
       await voidPasses(tx, workspaceId, possible, at)
       const done = possible.map(({ pass, context }) => ({ context, targetId: pass.id }))

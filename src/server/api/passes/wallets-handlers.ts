@@ -39,8 +39,8 @@ export const wallets: Handlers<typeof contract> = {
     const { store, workspaceId, now, correlationId } = context
     if (projectId !== undefined) await requireProject(store, workspaceId, projectId)
     const pushedBefore = secondsBefore(now, silentFor)
-    // Read before the transaction, because this query reads the state of all wallets, and other writers wait for the
-    // transaction.
+    // Read before the transaction. In the transaction, this query would delay other writers, because it reads all
+    // wallets.
     const silent = await store.wallets.listSilent(workspaceId, projectId ? [projectId] : undefined, {
       pushedBefore,
       limit,

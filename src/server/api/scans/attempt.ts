@@ -13,13 +13,13 @@ export interface Attempt {
   passId?: string | undefined
   projectId?: string | undefined
   scanContextKey?: string | undefined
-  /** The date for which the scan is evaluated, as YYYY-MM-DD. */
+  /** The date for which the policy is evaluated, as YYYY-MM-DD. Default: the time of the attempt. */
   validityDate?: string | undefined
   /** The actual time of the attempt. */
   realTime: Date
   /**
-   * The time at which the status of the pass is evaluated. For an online scan, this is now, although the policy is
-   * evaluated at the time of the attempt.
+   * The time at which the status of the pass is evaluated. For an online scan, this is now, even if the request
+   * contains another time for the policy.
    */
   statusAt: Date
   /** The language of messages to door staff. Default: English. */
@@ -29,16 +29,13 @@ export interface Attempt {
   direction?: Direction | undefined
   /** The decision of the device, if the attempt was decided offline. */
   result?: 'accepted' | 'denied' | undefined
-  /**
-   * The IDs of the passes with the payload, read before the transaction. If the request contains a `passId`, only this
-   * ID.
-   */
+  /** The `passId` of the request, or the IDs of the passes with the payload, which are read before the transaction. */
   matches: string[]
 }
 
 export interface EvaluatedScan extends ScanDecision {
   message: string
-  /** The pass if exactly one was found, locked until the transaction ends. */
+  /** The pass, if exactly one matched. It is locked until the transaction ends. */
   pass: StoredPass | null
   matches: string[]
   history: RedemptionHistory | null
@@ -54,11 +51,11 @@ export function namedPass({ matches: [match, ...others] }: Pick<Attempt, 'matche
   return others.length > 0 ? undefined : match
 }
 
-/** The zone and direction of an attempt, with the neighboring movements. Read in the transaction of the scan. */
+/** The zone, direction, and neighboring movements of an attempt, read in the transaction of the scan. */
 export interface ZoneAttempt {
   zone: StoredZone
   direction: Direction
-  /** The neighboring movements of the pass in the zone; undefined if the attempt matches no pass or several. */
+  /** The pass's movements in the zone before and after the attempt; undefined unless exactly one pass matched. */
   around: FoundMovements | undefined
 }
 

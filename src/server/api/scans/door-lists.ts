@@ -3,19 +3,19 @@ import type { StoredSnapshot } from '../../../storage/scans/snapshots.ts'
 import type { Store } from '../../../storage/store.ts'
 import { EncodedBody, encodeBody } from '../../http/negotiation.ts'
 
-/** Lists that the doors of a project share, so that each list is read and encoded once (decisions/0010). */
+/** The lists of passes for doors. The doors of a project share each list, which is encoded once (decisions/0010). */
 export interface DoorLists {
   find(workspaceId: string, id: string): StoredSnapshot | undefined
   /**
-   * Returns a page of the current list of the project. All requests within 20 seconds share a list, and all requests
-   * for a page share one read.
+   * Returns a page of the project's current list. Requests within CURRENT_MS share a list, and requests for the same
+   * page share one read.
    */
   page<Page>(request: PageRequest<Page>, context: ListContext): Promise<EncodedBody<Page>>
 }
 
 interface PageRequest<Page> {
   projectId: string
-  /** The list whose next page is requested; undefined for a first page. */
+  /** The list to continue; undefined for a first page. */
   list: StoredSnapshot | undefined
   key: readonly unknown[]
   begin: () => Promise<StoredSnapshot>
@@ -29,17 +29,17 @@ interface ListContext {
 }
 
 /**
- * The time for which requests share a list. It is longer than the interval at which doors refresh, so that each door
- * gets every shared list.
+ * The time for which requests share a list. It is longer than the refresh interval of doors, so that each door can get
+ * every shared list.
  */
 const CURRENT_MS = 20_000
-/** The time for which the pages of a list are kept, so that clients can read the list to its end. */
+/** The time for which a list's pages are kept, so that a client that began to read the list can read all of it. */
 const KEPT_MS = 2 * CURRENT_MS
-/** The size of the cache of compressed pages of all workspaces: four lists of 100,000 passes. */
+/** The maximum size of the cache of compressed pages, for all workspaces: about four lists of 100,000 passes. */
 const MAX_BYTES = 32 * 1024 * 1024
 /**
- * The maximum number of lists in memory. Earlier lists are kept, because doors request the changes since their last
- * list.
+ * The maximum number of lists in memory, without pages. Earlier lists are kept, because doors request the changes since
+ * their last list.
  */
 const MAX_LISTS = 10_000
 
@@ -49,12 +49,12 @@ export function createDoorLists(): DoorLists {
   const pages = createFairCache<Buffer>(MAX_BYTES, ({ length }) => length)
   const reading = new Map<string, Promise<EncodedBody<never>>>()
 
-  /** Whether pages of a list can be sent again: no pass in the list was erased, and no template was renamed. */
+  /** Whether stored pages are still valid. False after a pass in the list was erased or a template was renamed. */
   const mayRepeat = (list: StoredSnapshot, { store, workspaceId }: ListContext) =>
     store.snapshots.mayRepeat(workspaceId, list)
 
   const isCurrent = ({ madeAt }: StoredSnapshot, { now }: ListContext) =>
-    // Use the absolute difference, because the list can be newer than a concurrent request.
+    // Use the absolute difference: a concurrent request can have an earlier time than the list.
     Math.abs(now.getTime() - madeAt.getTime()) < CURRENT_MS
 
   function begin(place: string, { begin }: Pick<PageRequest<unknown>, 'begin'>, { workspaceId }: ListContext) {
@@ -75,7 +75,7 @@ export function createDoorLists(): DoorLists {
     if (known) {
       const list = await known
       if (isCurrent(list, context) && (await mayRepeat(list, context))) return list
-      // If another request began a list in the meantime, use that list.
+      // Another request can have begun a new list in the meantime.
       const next = current.get(place)
       if (next && next !== known) return next
     }

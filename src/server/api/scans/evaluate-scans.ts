@@ -21,7 +21,7 @@ import { readBalances } from './scan-balances.ts'
 import { toScanItem } from './scan-shapes.ts'
 import { createPlaces, movementOfPass, readZones } from './zone-scans.ts'
 
-/** Returns the pass IDs for each scan: the given `passId`, or else those of all passes with the scanned payload. */
+/** Returns the IDs of the matching passes for each scan: its `passId`, or the IDs of the passes with its payload. */
 export async function findMatches(
   { identifiers }: Repositories,
   workspaceId: string,
@@ -35,8 +35,8 @@ export async function findMatches(
 }
 
 /**
- * Evaluates attempts, which must name different passes. The passes are locked in the transaction, so that each decision
- * is still right when it is written. Returns an error for an attempt in an unknown zone.
+ * Evaluates attempts, which must be for different passes. Locks the passes until the transaction ends, so that each
+ * decision is still right when it is written. Returns an error for an attempt in an unknown zone.
  */
 export async function evaluateScans(
   tx: Repositories,
@@ -61,7 +61,7 @@ export async function evaluateScans(
   const languages = await languagesOfMessages(
     tx,
     decided.map(({ pass, decision }, n) => ({
-      // Omit the pass of an accepted scan: the message contains no time, so it needs no time zone.
+      // The pass provides the time zone. The message of an accepted scan contains no time, and needs no time zone.
       pass: decision.result === 'accepted' ? null : pass,
       language: attempts[n]!.language,
     })),
@@ -93,7 +93,7 @@ async function findPasses(
     const passId = namedPass(attempt)
     return passId === undefined ? [] : [{ attempt, passId }]
   })
-  // Keep this order: the first query locks the passes, and the second must read their history after that.
+  // Keep this order. The second query must read the histories after the first query has locked the passes.
   const [passes, histories, zones] = await Promise.all([
     tx.passes.listForUpdate(
       workspaceId,
@@ -124,7 +124,7 @@ async function findPasses(
     const { projectId, realTime, validityDate } = attempt
     const seen = about.get(attempt)
     const pass = seen?.pass ?? null
-    // Treat a pass that was deleted in the meantime as not found.
+    // A pass that was deleted since `matches` was read counts as not found.
     const matches = namedPass(attempt) !== undefined && !pass ? [] : attempt.matches
     const isElsewhere = pass && projectId !== undefined && pass.projectId !== projectId
     const elsewhere = isElsewhere ? { projectName: pass.projectName } : undefined
@@ -158,7 +158,7 @@ function planOf(attempt: Attempt, pass: StoredPass): RedemptionPlan {
   })
 }
 
-/** Returns, for each use, the place where the pass was accepted; undefined if the scan recorded no place. */
+/** Returns the gate or other place of each use; undefined if the use or its place is unknown. */
 export async function placesOfUse(
   { acceptedScans }: Repositories,
   workspaceId: string,
@@ -171,9 +171,9 @@ export async function placesOfUse(
 }
 
 /**
- * Records attempts with their uses, events, and voided passes. Returns the attempts that are new. Nothing is written
- * for an externalRef that is already recorded. If a device accepted a pass, the scan counts as accepted, even if the
- * policy rejects the pass.
+ * Records attempts, their uses, and their events, and voids passes that are used up. Skips attempts whose externalRef
+ * is already recorded, and returns the others. If a device accepted a pass, the scan is recorded as accepted, even if
+ * the policy rejects the pass.
  */
 export async function writeScans(
   tx: Repositories,
@@ -192,7 +192,7 @@ export async function writeScans(
   const voidings = accepted.flatMap(({ decision: { debit, pass }, correlationId }) =>
     debit?.exhausts && pass && pass.status !== 'VOID' ? [{ pass, reason: 'exhausted', correlationId }] : [],
   )
-  // Use one time for all passes, because the times of concurrent scans differ by only milliseconds.
+  // One time for all passes is exact enough: the times of concurrent scans differ by milliseconds.
   await voidPasses(tx, workspaceId, voidings, latest(written))
   return new Set(written)
 }
@@ -201,7 +201,7 @@ function latest(written: DecidedScan[]): Date {
   return new Date(Math.max(0, ...written.map(({ scan }) => scan.recordedAt.getTime())))
 }
 
-/** Returns the use that an accepted scan debits. Exits and re-entries debit none. */
+/** Returns the use that an accepted scan debits, or an empty list: exits and re-entries debit no use. */
 function toAcceptedScan({ scan, decision: { pass, debit, attempt } }: DecidedScan): NewAcceptedScan[] {
   if (!pass || !debit) return []
   const accepted = {
@@ -211,14 +211,14 @@ function toAcceptedScan({ scan, decision: { pass, debit, attempt } }: DecidedSca
     templateId: pass.templateId,
     scanContextKey: scan.scanContextKey,
     scannedAt: scan.scannedAt,
-    // Store the window only if several windows contain the time. If only one does, the time identifies it.
+    // Store the window only if several windows contain the time. Otherwise, the time identifies the window.
     debitedWindow: (attempt?.isDebitStored && debit.window?.key) || null,
     validityDate: scan.validateAsOf,
   }
   return [accepted]
 }
 
-/** Writes the events of recorded scans of known passes. Each event contains the same bytes as a read of the scan. */
+/** Writes the events of recorded scans. An event contains the same bytes as a later read of its scan. */
 export async function writeScanEvents(
   tx: Repositories,
   workspaceId: string,
@@ -248,7 +248,7 @@ export function toStoredScan(body: ScannedBody, decision: EvaluatedScan, { now, 
     verified: 'online',
     passId: pass?.id ?? null,
     externalPassId: pass?.externalPassId ?? null,
-    // A scan without a pass belongs to the project in the request if the token is bound to projects, else to none.
+    // Without a pass, the scan belongs to the project in the request if the token has projects, else to no project.
     projectId: pass ? pass.projectId : ((token.projectIds && body.projectId) ?? null),
     templateId: pass?.templateId ?? null,
     templateVersionId: pass?.templateVersionId ?? null,

@@ -9,11 +9,11 @@ import type { RequestContext } from '../../context.ts'
 import { pageLanguage } from '../../pages/words.ts'
 import { type Definitions, VERSIONS_AT_ONCE } from '../../wallet-sync/definitions.ts'
 
-/** The languages by Accept-Language and X-Time-Zone, cached because a door sends the same headers with each scan. */
+/** The languages by Accept-Language and X-Time-Zone. Cached, because a door sends the same headers with each scan. */
 const languages = new Map<string, DoorLanguage>()
 const MAX_LANGUAGES = 1_000
 
-/** Returns the language and the time zone of messages to the operator, from the headers of the request. */
+/** Returns the language and the time zone of messages to door staff, from the headers of the request. */
 export function languageOf({ headers }: Pick<RequestContext, 'headers'>): DoorLanguage {
   const zone = headers.get('x-time-zone') ?? ''
   const key = `${zone}\n${headers.get('accept-language') ?? ''}`
@@ -26,7 +26,7 @@ export function languageOf({ headers }: Pick<RequestContext, 'headers'>): DoorLa
   return language
 }
 
-/** Returns the language of each message, with the time zone of its pass if the door sent no time zone. */
+/** Returns the language and the time zone of each message. If a door sends no time zone, that of the pass is used. */
 export async function languagesOfMessages(
   tx: Repositories,
   messages: { pass: StoredPass | null; language: DoorLanguage | undefined }[],

@@ -4,15 +4,15 @@ import { readFormatOf } from '../../../core/rules/display/card.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Attempt } from './attempt.ts'
 
-/** The maximum number of passes per query, and of candidates for one message. */
+/** The maximum number of passes per query, and of passes that are considered for one message. */
 const MAX_PASSES = 100
 
 type Scanned = Pick<Attempt, 'qrPayload' | 'passId' | 'projectId' | 'matches'>
 
 /**
- * Returns, for each scan without a matching pass, the original message that the scanner altered, and the passes with
- * that message. A pass matches only if its barcode has the format for which scanners alter the message. The entry of a
- * scan is `undefined` if the scan has a match, or if no pass matches.
+ * Finds passes for scans without a match: a scanner may have altered the message of the barcode. Returns the original
+ * message and its passes for each scan; `undefined` if the scan already has a match, or no pass is found. A pass
+ * matches only if its barcode has the format for which scanners alter the message.
  */
 export async function findOtherReadings(
   scans: Scanned[],

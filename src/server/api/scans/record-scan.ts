@@ -19,16 +19,16 @@ import { lockForRounds, retryChangedZones, toScanZone, writeMovements } from './
 const MAX_CANDIDATES = 20
 
 /**
- * Evaluates and records a scan, together with concurrent ones. If a scan with the externalRef is already recorded, even
- * by a concurrent request, changes nothing and returns the response of that scan. The insert detects the known
- * externalRef, so that new scans need no query for it.
+ * Evaluates and records a scan, in one transaction with concurrent scans. If a scan with the externalRef is already
+ * recorded, even by a concurrent request, returns the response to that scan. The insert detects a recorded externalRef,
+ * which saves new scans a query.
  */
 export async function recordScan(given: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   const { store, now } = context
   const body = atDoor({ ...inZone(given, context), projectId: projectOfScan(given.projectId, context) }, context)
   const matches = await findMatchesTogether(store, { body, context })
 
-  // Ignore the time that an online door sends, because the server determines the time of its scans.
+  // Ignore the time that a door sends: the server determines the time of online scans.
   const isDated = body.scannedAt !== undefined && !context.token.door
   const realTime = isDated ? new Date(body.scannedAt!) : now
   const [reading] = await findOtherReadings([{ ...body, matches }], context)
@@ -51,7 +51,7 @@ export async function recordScan(given: ScanCreate, context: RequestContext): Pr
   })
 }
 
-/** Replays the scan with the externalRef, even if the scan's zone was deleted. Throws `error` if no scan has it. */
+/** Returns the response to the recorded scan with the externalRef. Throws `error` if no scan has this externalRef. */
 async function replayOrThrow(error: ApiError, body: ScanCreate, context: RequestContext): Promise<ScanResponse> {
   const scan = body.externalRef === undefined ? undefined : await findByRef(body, context)
   if (!scan) throw error
@@ -64,7 +64,7 @@ const findMatchesTogether = grouped((store: Store, take: () => { body: ScanCreat
   return findMatches(store, requests[0]!.context.workspaceId, bodies)
 })
 
-/** Throws the error for an externalRef of a scan in a project that the token cannot access. */
+/** Throws CONFLICT, because the externalRef belongs to a scan in a project that the token cannot access. */
 export function takenRef(externalRef: string | undefined): never {
   throw new ApiError('CONFLICT', {
     message: 'The externalRef belongs to a scan of another project.',
@@ -83,8 +83,8 @@ function replay(scan: StoredScan, { projectId }: ScanCreate, context: RequestCon
 }
 
 /**
- * Returns the response to a recorded scan. If the payload matches several passes, the candidates are limited to
- * `projectId`, if given, as in the first response.
+ * Returns the response to a recorded scan. If the payload matches several passes, `projectId` limits the candidates, as
+ * in the first response.
  */
 export async function replayResponse(
   scan: StoredScan,
@@ -111,7 +111,7 @@ async function findZone(zoneId: string, { store, workspaceId }: RequestContext):
   return zone && toScanZone(zone)
 }
 
-/** Returns the counts of a pass including the recorded scan. */
+/** Returns the use counts of a pass, including the recorded scan. */
 function usesAfter({ result, history, at, debit }: EvaluatedScan): UseCounts {
   const { total, lastAt, inContext, contextLastAt } = history!
   if (result !== 'accepted' || !debit) return { count: total, lastAt, contextCount: inContext, contextLastAt }
@@ -145,39 +145,32 @@ function toResponse(
 export interface PendingScan {
   attempt: Attempt & ScannedBody
   context: RequestContext
-  /**
-   * Whether the scan belongs to a large report of earlier decisions, so that no person at a door waits for the
-   * response.
-   */
+  /** Whether other scans take precedence. True for a large report of earlier decisions, which can wait. */
   canWait: boolean
-  /**
-   * Returns the scan to store. If a device made the decision, the stored decision can differ from the server's
-   * evaluation.
-   */
+  /** Returns the scan to store. Its decision can differ from `decision` if a device decided offline. */
   toScan(body: ScannedBody, decision: EvaluatedScan, context: RequestContext): StoredScan
 }
 
 export interface RecordedScan {
   scan: StoredScan
   decision: EvaluatedScan
-  /** The zone as it was after the scan; undefined if the scan has no zone, or the zone is deleted. */
+  /** The state of the zone after the scan; undefined if the scan has no zone, or the zone is deleted. */
   zone: ScanZone | undefined
-  /** Set if the pass has balances. */
+  /** The balances after the scan, if the pass has balances. */
   after: BalancesAfter | undefined
 }
 
 /**
- * The maximum number of scans of a pass per transaction. With a maximum of one, 40 reports of 100 scans of one pass
- * took 29 s on PostgreSQL.
+ * The maximum number of scans of a pass per transaction. With a maximum of 1, 40 reports with 100 scans each of one
+ * pass took 29 s on PostgreSQL.
  */
 const MOST_OF_PASS = 8
 
 /**
- * Evaluates and records concurrent scans of a workspace in one transaction, with the same result as in separate
- * transactions. Each scan of a pass must count the uses of earlier ones, so scans of the same pass go into separate
- * rounds or transactions. Scans with a person waiting at the door are recorded before reports, such as those of a
- * hundred doors that reconnect. Returns undefined for scans whose externalRef is already recorded, and the error of a
- * scan whose zone is unknown.
+ * Evaluates and records a scan. Concurrent scans of a workspace share a transaction. Scans of the same pass are
+ * evaluated in separate rounds or transactions, because each scan must count the uses of earlier scans. Scans for which
+ * a person waits are recorded before reports, such as the reports of a hundred doors that reconnect. Returns undefined
+ * if the externalRef is already recorded, and an error if the zone is unknown.
  */
 export const recordTogether = grouped(
   (store: Store, take: () => PendingScan[]) => {
@@ -201,7 +194,7 @@ export const recordTogether = grouped(
   },
 )
 
-/** Returns rounds in which each pass occurs at most once. The first round contains every pass. */
+/** Divides scans into rounds with at most one scan of each pass. The first round contains a scan of every pass. */
 function roundsOf(pending: PendingScan[]): PendingScan[][] {
   const rounds: PendingScan[][] = []
   const countOf = new Map<string, number>()

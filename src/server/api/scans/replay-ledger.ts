@@ -12,12 +12,12 @@ import { requireProject } from '../token-projects.ts'
 
 const MAX_SCANS = 1_000_000
 
-/** The maximum number of scans of a pass. They are all in memory together. An ordinary ticket has far fewer scans. */
+/** The maximum number of scans of a pass, which are all in memory. An ordinary ticket has far fewer scans. */
 const MAX_SCANS_OF_PASS = 100_000
 
 /**
- * The numbers of passes and of scans per read. They are low, because each row can have a policy of 30 KB, and the
- * driver converts all rows in one step.
+ * The numbers of passes and of scans per read. Larger reads would block the event loop: a row can have a policy of 30
+ * KB, and the driver converts all rows in one step.
  */
 const PASSES = 200
 const ROWS = 200
@@ -31,8 +31,8 @@ const inFlight = createInFlight({ limit: 'replays', noun: 'replays' })
 type ReplayBody = RouteInput<(typeof contract)['replay']>['body']
 
 /**
- * Replays the ledger of a project against another policy, pass by pass along an index, so that the scans of only a few
- * passes are in memory. Other requests run between pages and slices.
+ * Replays the ledger of a project against another policy. Reads the passes in pages, so that the scans of only a few
+ * passes are in memory, and other requests run in between.
  * @throws ApiError NOT_FOUND, VALIDATION_ERROR, CONFLICT, TOO_MANY_REQUESTS, SERVICE_UNAVAILABLE
  */
 export async function replayLedger(body: ReplayBody, context: RequestContext): Promise<PolicyReplayResult> {
@@ -58,7 +58,7 @@ async function replay(body: ReplayBody, context: RequestContext): Promise<Policy
   const endsAt = performance.now() + LIMIT_MS
   for await (const some of ledgers(filter, context)) {
     if (services.stopping.aborted || performance.now() > endsAt) throw tooLong()
-    // Each page waits for its turn, because a replay of a million scans takes minutes.
+    // Schedule each page separately. Otherwise, a replay of a million scans would delay other workspaces for minutes.
     const leave = await services.eventLoop.enterJobs(workspaceId, some.length)
     await mapInSlices(evaluatedAgain(some, policy, filter), (one) => counters.add(one)).finally(leave)
   }
@@ -115,7 +115,7 @@ function byRecording(a: ReplayEntry, b: ReplayEntry): number {
   return a.recordedAt.getTime() - b.recordedAt.getTime() || (a.id < b.id ? -1 : 1)
 }
 
-/** Returns the entries by pass; undefined if several passes together have more entries than one read returns. */
+/** Returns the entries by pass; undefined if the entries of several passes exceed one read. */
 async function entriesOf(
   passes: ReplayedPass[],
   { store, workspaceId }: RequestContext,

@@ -25,19 +25,19 @@ type ProjectScan = OfflineScan & { projectId: string | undefined }
 
 interface Received {
   report: ProjectScan
-  /** The reported payload, or, if the scanner altered the barcode message, the original message. */
+  /** The reported payload. If the scanner altered the message of the barcode, the original message. */
   qrPayload: string | undefined
   matches: string[]
-  /** The reported time of the scan, or the nearest possible time. */
+  /** The reported time of the scan. If that time is impossible, the nearest possible time. */
   realTime: Date
   /** The reported time if it is impossible, else null. */
   deviceTime: Date | null
 }
 
 /**
- * Records the decisions of a device, and their conflicts with the decisions of the server. Each scan is evaluated as of
- * its time against the current ledger, and the scans of a pass are evaluated in order of time. A report is recorded in
- * parts, so that a long report does not block other scans. A repeated report resumes after the last recorded part.
+ * Records the decisions of a device, and marks those that conflict with the server's evaluation. Each scan is evaluated
+ * as of its time against the current ledger. The scans of a pass are evaluated in order of time. A report is recorded
+ * in parts, so that it does not block other scans. A retry of an interrupted report records the remaining parts.
  */
 export async function reportScans(given: OfflineScan[], context: RequestContext): Promise<ReportedScan[]> {
   const { store, workspaceId } = context
@@ -67,8 +67,7 @@ export async function reportScans(given: OfflineScan[], context: RequestContext)
 }
 
 /**
- * Returns a report with its zone. If the door decided without a zone, the report has no zone, even if the door has one
- * by now.
+ * Returns a report with its zone. A report without a zone gets no zone: the door can have got its zone after the scan.
  */
 function asDecided(scan: OfflineScan, context: RequestContext): OfflineScan {
   return scan.zoneId === undefined && scan.direction === undefined ? scan : inZone(scan, context)
@@ -76,7 +75,7 @@ function asDecided(scan: OfflineScan, context: RequestContext): OfflineScan {
 
 const MAX_AHEAD_MS = 24 * 3_600_000
 
-/** Finds the passes of reports, and limits each time to the range from the creation of the pass to a day from now. */
+/** Finds the passes of reports. Moves each time into the range from the creation of the pass to a day from now. */
 async function receive(reports: ProjectScan[], context: RequestContext): Promise<Received[]> {
   const { store, workspaceId, now } = context
   const found = await findMatches(store, workspaceId, reports)

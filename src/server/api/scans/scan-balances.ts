@@ -10,8 +10,8 @@ import { type NewEntry, newEntry, writeEntries } from '../balances/write-entries
 import type { DecidedScan } from './attempt.ts'
 
 /**
- * Returns the balances of each pass, with the changes that an accepted scan makes. Omits passes without balances, and
- * runs no query for them.
+ * Returns the balances of each pass, with the change of each balance by an accepted scan. Omits passes without
+ * balances.
  */
 export async function readBalances(
   tx: Repositories,
@@ -34,9 +34,9 @@ export interface BalancesAfter {
 }
 
 /**
- * Writes the entries of recorded scans, and returns the balances after each scan whose pass has balances. Only an
- * accepted scan that debits a use has entries. If a device accepted a scan that a balance does not cover, the balance
- * ends at its minimum.
+ * Writes the balance entries of recorded scans, and returns the balances after each scan. Only an accepted scan that
+ * debits a use changes balances. If a device accepted a scan that a balance does not cover, the balance ends at its
+ * minimum.
  */
 export async function writeBalances(
   tx: Repositories,
@@ -70,7 +70,7 @@ export async function writeBalances(
 }
 
 /**
- * Reverses those entries of a scan that were not reversed yet.
+ * Reverses the balance entries of a scan, except those that are already reversed.
  * @param pass the locked pass of the scan
  * @throws ApiError CONFLICT if a balance cannot cover the reversal
  */
@@ -108,7 +108,7 @@ export async function reverseBalances(
 /** The definition for a pass whose current template version defines no balances. */
 const NO_BALANCES = {}
 
-/** Returns the current balances of a pass, with the changes that a scan made; undefined if the pass has none. */
+/** Returns the current balances of a pass, with the changes by a scan; undefined if the pass has no balances. */
 export async function findBalances(
   pass: StoredPass | undefined,
   scanId: string,

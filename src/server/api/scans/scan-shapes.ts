@@ -31,7 +31,7 @@ import type { Links } from '../../link-signing.ts'
 import { pageLanguage } from '../../pages/words.ts'
 import { languageOf } from './message-languages.ts'
 
-/** Returns a scan as in lists, single reads, and the event pass.scanned. The same scan always yields the same bytes. */
+/** Returns a scan as in lists, single reads, and pass.scanned events, always with the same bytes for the same scan. */
 export function toScanItem(scan: StoredScan): ScanItem {
   return {
     id: scan.id,
@@ -139,7 +139,7 @@ export async function toPassSummary(
     contextAcceptedScanCount: uses.contextCount,
     contextLastAcceptedScanAt: uses.contextLastAt?.toISOString() ?? null,
     photoUrl: photoUrl || null,
-    // A door sees no variables, except those in its view of the pass.
+    // A door must not see variables, except those in its view of the pass.
     variables: token.door ? {} : pass.variables,
     ...(door && { door }),
     ...(group && { group }),
@@ -153,7 +153,7 @@ interface AskedGroup extends GroupAtDoor {
 }
 
 const findGroup = grouped(async (store: Store, take: () => AskedGroup[]): Promise<DoorGroup[]> => {
-  // Wait for the next turn of the event loop, so that scans from one transaction share a query.
+  // Wait until the other scans of the same transaction also call this function, so that they share one query.
   await nextTurn()
   const requests = take()
   const keyOf = ({ groupId, scanContextKey }: GroupAtDoor) => JSON.stringify([groupId, scanContextKey])
@@ -173,7 +173,7 @@ const findGroup = grouped(async (store: Store, take: () => AskedGroup[]): Promis
   })
 })
 
-/** Returns the direction of the last movement of each group member, by zone and pass. */
+/** Returns the direction of each group member's last movement in each zone, by `zoneId passId`. */
 async function sidesOf(
   { movements }: Store,
   asked: AskedGroup[],
@@ -186,8 +186,8 @@ async function sidesOf(
 }
 
 /**
- * Returns the address of the photo; empty if it would be too long. Passes that are older than the limit can have such
- * an address, and must remain scannable.
+ * Returns the address of the photo; empty if the address is too long. Passes that are older than the limit can have
+ * such an address, and must remain scannable.
  */
 function photoOf(definition: Definition, scope: Scope, { publicUrl }: Links): string {
   const { photo = '' } = definition
@@ -198,8 +198,8 @@ function photoOf(definition: Definition, scope: Scope, { publicUrl }: Links): st
 }
 
 /**
- * Returns a scan with its device and gate. If a door made the scan, the server sets both, regardless of the values that
- * the door sent.
+ * Returns a scan with its device and gate. For a scan by a door, the device and gate of the door replace the values in
+ * the request.
  */
 export function atDoor<S extends { deviceId?: string | undefined; context?: ScanContext | undefined }>(
   scan: S,
@@ -215,8 +215,8 @@ interface MovementFields {
 }
 
 /**
- * Returns a scan with its zone and direction. A door provides the defaults for its scans. A scan can override them,
- * because other servers notice a change of the door up to a second later, and because a report contains earlier scans.
+ * Returns a scan with its zone and direction. By default, these are the zone and direction of the door. A scan can
+ * override them: other servers notice a change of the door up to a second later, and reports contain earlier scans.
  * @throws ApiError VALIDATION_ERROR for a direction without a zone
  */
 export function inZone<S extends MovementFields>(scan: S, { token: { door } }: Pick<RequestContext, 'token'>): S {

@@ -21,10 +21,10 @@ import { projectOfScan, requireProject } from '../token-projects.ts'
 import { toZone } from '../zones/zones-handlers.ts'
 import { reportScans } from './report-scans.ts'
 
-/** The maximum age of a snapshot whose pages are served. An older snapshot lacks too many of the latest scans. */
+/** The maximum age of a snapshot. An older snapshot lacks too many of the latest scans, so its pages are not served. */
 const MAX_AGE_MS = 24 * 3_600_000
 
-/** The position of the next page: after a pass of a full snapshot, or after a change since another snapshot. */
+/** The start of the next page: after a pass of a whole snapshot, or after a change since an earlier snapshot. */
 type Position = { after: string } | { since: string; after: ChangePlace }
 
 interface PageCursor {
@@ -68,13 +68,13 @@ export const scanner: Handlers<typeof contract> = {
     const begin = () => beginList(projectId, context)
     const read = async (until: StoredSnapshot) => {
       const page = await readPage({ since, until }, pageCursor, query.limit, context)
-      // Check the project after each page, so that a client does not take the empty page of a deleted project for the
+      // Check the project after each page. Otherwise, a client would take the empty page of a deleted project for the
       // end of the list.
       if (projectId !== null) await requireProject(context.store, context.workspaceId, projectId)
       return page
     }
     if (!context.token.door || projectId === null) return read(list ?? (await begin()))
-    // All doors of a project can see the same data, so they share pages.
+    // All doors of a project can see the same data, so that they can share pages.
     const key = [since?.id, pageCursor?.position.after, query.limit]
     const readSealed = async (until: StoredSnapshot) => {
       const { nextCursor, ...page } = await read(until)
@@ -146,9 +146,9 @@ async function findSince(
 }
 
 /**
- * @param ages the allowed age as a multiple of MAX_AGE_MS. Above 1 for the base of a list of changes, because the base
- *   gets older while pages are read
- * @throws ApiError SCANNER_SNAPSHOT_STALE if the snapshot is older, or no longer exists
+ * @param ages the allowed age, as a multiple of MAX_AGE_MS. For the snapshot on which a list of changes is based, 2,
+ * because that snapshot gets older while the pages are read
+ * @throws ApiError SCANNER_SNAPSHOT_STALE if the snapshot is too old, or no longer exists
  */
 async function findSnapshot(
   id: string,
@@ -229,7 +229,7 @@ type DoorDefinition = Pick<Definition, 'variables' | 'balances' | 'balanceRules'
   barcodeFormat: BarcodeFormat | undefined
 }
 
-/** Returns, by version, the parts of its definition that doors need. */
+/** Returns the parts of definitions that doors need, by version ID. */
 async function definitionsOf(
   entries: SnapshotEntry[],
   { workspaceId, services }: RequestContext,
@@ -245,7 +245,7 @@ async function definitionsOf(
   return found
 }
 
-/** Returns, by pass, the view for door staff, if the version of the pass has one. Other passes are not read. */
+/** Returns the views for door staff, by pass ID, of passes whose version has a view. Does not read other passes. */
 async function doorViews(
   entries: SnapshotEntry[],
   definitions: Map<string, DoorDefinition>,
@@ -265,7 +265,7 @@ async function doorViews(
   return views
 }
 
-/** Returns, by pass, its last movement in each zone since the last reset. */
+/** Returns the last movements in each zone since its last reset, by pass ID. */
 async function presencesOf(
   entries: SnapshotEntry[],
   zones: StoredZone[],
@@ -285,7 +285,7 @@ function toPresence({ zoneId, direction, at, place, use }: CurrentMovement) {
   }
 }
 
-/** Returns the balances of a pass, with the changes that an accepted scan makes. */
+/** Returns the balances of a pass, with the change of each balance by an accepted scan. */
 function toBalances({ balances = {}, balanceRules = [] }: DoorDefinition, sums: BalanceSums | null) {
   return Object.entries(balances).map(([name, balance]) => ({
     name,

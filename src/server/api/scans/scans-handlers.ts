@@ -86,14 +86,14 @@ async function statsByTime(
 ) {
   const range = { from: request.scanned!.from!, to: request.scanned!.to ?? now }
   const starts = requireBuckets(range, by, zone)
-  // Exclude the end of the range, so that a range of one day has 24 buckets of an hour.
+  // Exclude the end of the range. Otherwise, a scan at that time would count in the last bucket.
   const scanned = { from: range.from, to: new Date(range.to.getTime() - 1) }
   const items = await store.scanStats.countsByTime(workspaceId, { ...request, scanned }, starts)
   return items.map(({ at, ...attempts }) => ({ at: at.toISOString(), ...attempts }))
 }
 
 /**
- * Explains, with every check, the decision for a scan at a given time. Records no scan.
+ * Returns the decision for a scan at a given time, with the result of every check. Does not record a scan.
  * @throws ApiError PASS_NOT_FOUND
  */
 async function explainPass(
@@ -136,7 +136,7 @@ async function explainPass(
   }
 }
 
-/** @throws ApiError NOT_FOUND; CONFLICT if the scan cannot be reversed; FORBIDDEN if another device made it */
+/** @throws ApiError NOT_FOUND; CONFLICT if the scan cannot be reversed; FORBIDDEN if another device made the scan */
 async function reverseScan(scanId: string, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
   const { store, workspaceId } = context
   const scan = await getScan(scanId, context)
@@ -146,7 +146,7 @@ async function reverseScan(scanId: string, body: ScanReversal, context: RequestC
   const { passId } = scan
   if (scan.result !== 'accepted' || passId === null) throw conflict(scan, 'Only an accepted scan can be reversed.')
   const written = await store.transaction(async (tx) => {
-    // Lock the pass as for a scan, so that concurrent evaluations run entirely before or after the reversal.
+    // Without this lock, the evaluation of a concurrent scan of this pass could see a part of the reversal.
     const pass = (await tx.passes.findForUpdate(workspaceId, passId)) ?? null
     const zone = scan.zoneId === null ? undefined : await tx.zones.findForUpdate(workspaceId, scan.zoneId)
     if (!(await isCounted(tx, scan, context))) return undefined
@@ -166,7 +166,7 @@ async function reverseScan(scanId: string, body: ScanReversal, context: RequestC
   return written ? replayResponse(written, { idempotentReplay: false }, context) : replayReversal(scan, body, context)
 }
 
-/** Whether a scan counts as a use or a movement: it was accepted, and not reversed. */
+/** Whether a scan counts as a use or a movement: it was accepted, and was not reversed. */
 async function isCounted(
   { acceptedScans, movements }: Repositories,
   { id, zoneId }: StoredScan,

@@ -13,13 +13,13 @@ import type { RequestContext } from '../../context.ts'
 import { writeCapacityAlerts } from '../zones/capacity-alerts.ts'
 import { type Attempt, type DecidedScan, namedPass, type ZoneAttempt } from './attempt.ts'
 
-/** Thrown if a zone was reset or changed after it was read, so that the scans must be evaluated again. */
+/** Thrown if a zone was reset or changed after it was read. The scans must then be evaluated again. */
 class ZoneChangedError extends Error {}
 
-/** The maximum number of attempts. Only a zone that changes constantly needs more. */
+/** The maximum number of runs of a transaction. Only a zone that changes constantly needs more. */
 const MAX_TRIES = 10
 
-/** Runs a transaction again if a zone changed during it. */
+/** Runs a transaction, and runs it again if a zone changed in the meantime. */
 export async function retryChangedZones<T>(run: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -35,8 +35,8 @@ function zonesOf(attempts: Attempt[]): string[] {
 }
 
 /**
- * Locks the passes and the zones of attempts that are evaluated in several rounds of a transaction. Otherwise, each
- * round would lock only its own zones, and two transactions could lock the same zones in opposite orders.
+ * Locks the passes and zones of all attempts of a transaction before its rounds. Otherwise, each round would lock its
+ * own zones, and two transactions could lock the same zones in opposite orders, which is a deadlock.
  */
 export async function lockForRounds(tx: Repositories, workspaceId: string, attempts: Attempt[]): Promise<void> {
   const zoneIds = zonesOf(attempts)
@@ -49,9 +49,9 @@ export async function lockForRounds(tx: Repositories, workspaceId: string, attem
 }
 
 /**
- * Reads the zones of attempts, and the movements of their passes. Zones that deny entry when they are full are locked,
- * so that no other scan takes the same place. Other zones are locked when their number of people changes. Call this
- * function after the statement that locks the passes, in the same round trip.
+ * Reads the zones of attempts, and the neighboring movements of their passes. Locks zones that deny entry when they are
+ * full, so that no concurrent scan fills the last place. Other zones are locked later, when their number of people
+ * changes. Call this function in the same round trip as the statement that locks the passes, and after it.
  */
 export async function readZones(
   tx: Repositories,
@@ -76,7 +76,7 @@ export async function readZones(
     moving.map((attempt) => {
       const zone = byId.get(attempt.zoneId!)
       const { projectId, direction = 'in', result } = attempt
-      // Accept a deleted zone if a device decided the scan, because the device can have scanned before the deletion.
+      // Accept a deleted zone for an offline scan: the device can have scanned before the deletion.
       const isKnown = zone && (zone.deletedAt === null || result !== undefined)
       if (!isKnown || (projectId !== undefined && projectId !== zone.projectId))
         return [attempt, noZone(attempt.zoneId!)]
@@ -89,7 +89,7 @@ export function noZone(zoneId: string): ApiError {
   return new ApiError('NOT_FOUND', { message: 'Zone not found.', details: { zoneId } })
 }
 
-/** Returns the zone of an attempt; an error if the zone is unknown, or not in the project of the pass. */
+/** Returns the zone of an attempt, or an error if the zone is unknown or not in the project of the pass. */
 export function movementOfPass(
   found: ZoneAttempt | ApiError | undefined,
   pass: StoredPass | null,
@@ -99,11 +99,11 @@ export function movementOfPass(
   return pass.projectId === found.zone.projectId ? found : noZone(found.zone.id)
 }
 
-/** Counts the movements of earlier attempts, so that each decision uses the number of people inside after them. */
+/** Creates a count of the movements of attempts, so that each decision includes the movements of earlier attempts. */
 export function createPlaces() {
   const taken = new Map<string, number>()
   return {
-    /** Returns the facts for the decision about a movement; undefined for an attempt without a zone or a pass. */
+    /** Returns the facts for the decision on a movement; undefined for an attempt without a zone or a pass. */
     factsOf(found: ZoneAttempt | undefined): PresenceFacts | undefined {
       if (!found?.around) return undefined
       const { zone, direction, around } = found
@@ -120,13 +120,13 @@ export function createPlaces() {
   }
 }
 
-/** Returns the change in the number of people inside. It is 0 for a movement before the last reset. */
+/** Returns the change in the number of people inside; 0 for a movement before the last reset. */
 function changeOf(zone: StoredZone, direction: Direction, { segment, previous, next }: FoundMovements): number {
   return segment === zone.segment ? insertedDeltas(previous, { direction }, next).total : 0
 }
 
 /**
- * Records the accepted movements of scans. Returns, for each scan with a zone, the zone as it was after the scan.
+ * Records the movements of accepted scans. Returns the state of the zone after each scan with a zone.
  * @throws ZoneChangedError if a zone was changed since `readZones`
  */
 export async function writeMovements(
@@ -136,7 +136,7 @@ export async function writeMovements(
 ): Promise<Map<DecidedScan, ScanZone>> {
   const states = new Map<DecidedScan, ScanZone>()
   const inZones = written.filter(({ decision: { movement } }) => movement && movement.zone.deletedAt === null)
-  // Use a consistent order, so that two transactions never wait for each other.
+  // Sort the zones. Otherwise, two transactions could lock zones in opposite orders and wait for each other.
   const groups = [...groupBy(inZones, ({ decision }) => decision.movement!.zone.id)].sort(([a], [b]) =>
     a < b ? -1 : 1,
   )
@@ -146,7 +146,7 @@ export async function writeMovements(
     const made = movements.filter((movement) => movement !== undefined)
     const changes = movements.map((movement) => (movement ? changeOf(zone, movement.direction, movement.around) : 0))
     const total = changes.reduce((sum, change) => sum + change, 0)
-    // Lock the zone before the movements are written, as a reset does.
+    // Lock the zone before the movements are written. A reset uses the same order, to avoid deadlocks.
     const after = made.length > 0 ? await tx.zones.add(workspaceId, zone, total) : zone
     if (!after) throw new ZoneChangedError('A zone was changed in the meantime')
     await tx.movements.insert(workspaceId, made)
@@ -170,7 +170,7 @@ function toMovement({ scan, decision }: DecidedScan): NewMovement | undefined {
 }
 
 /**
- * Removes the movement of a reversed scan, as if it never happened.
+ * Removes the movement of a reversed scan, and its effect on the number of people inside.
  * @param zone the locked zone; undefined if it was deleted
  */
 export async function reverseMovement(

@@ -11,11 +11,11 @@ import { requireBytes } from '../limit-checks.ts'
 export const images: Handlers<typeof contract> = {
   create: async ({ body }, context) => {
     const { store, services, workspaceId, now } = context
-    // Leave the event-loop scheduler before the decoder is called, because the decoder has a separate limit.
+    // Leave the event-loop scheduler before the decoder runs. Otherwise, other work would wait for the decoder process.
     const leaveEventLoop = await services.eventLoop.enterRequest(workspaceId, body.length)
     const id = contentId(workspaceId, body)
     const known = await store.images.find(workspaceId, id).finally(leaveEventLoop)
-    // Do not decode an image that was accepted earlier.
+    // The image was accepted earlier, and need not be decoded again.
     if (known) return known
     const { files, data, ...facts } = await services.images.accept(workspaceId, body).catch((error: unknown) => {
       throw error instanceof ImageFault ? rejection(error) : error

@@ -47,7 +47,7 @@ export const joinPages: Handlers<typeof contract> = {
   },
 }
 
-/** @throws ApiError CONFLICT without a published version, VALIDATION_ERROR if the page does not fit the version */
+/** @throws ApiError CONFLICT without a published version, VALIDATION_ERROR if the page does not match the version */
 async function requireFitting(
   tx: Repositories,
   templateId: string,

@@ -77,7 +77,7 @@ export const projects: Handlers<typeof contract> = {
     const range = { from: new Date(query.from), to: query.to === undefined ? now : new Date(query.to) }
     const starts = requireBuckets(range, query.by, query.zone)
     const hours = { from: hourOf(range.from), until: hourOf(new Date(range.to.getTime() - 1)) + 1 }
-    // Assign each hour to the last bucket that begins at or before the start of the hour.
+    // An hour counts in the bucket that contains the start of the hour.
     const buckets = starts.map((start) => Math.ceil(start / HOUR_MS))
     const [sums, hasJoinPage] = await Promise.all([
       store.figures.sums(workspaceId, id, hours, buckets),
@@ -90,7 +90,7 @@ export const projects: Handlers<typeof contract> = {
 type FiguresItem = ProjectFigures['items'][number]
 
 function inBuckets(sums: Map<string, number[]>, starts: number[], hasJoinPage: boolean): FiguresItem[] {
-  // Also show the figures of a page that was deleted.
+  // A deleted join page leaves its figures, which are shown, too.
   const hasJoined = hasJoinPage || [...sums.keys()].some((figure) => figure.startsWith(JOINED))
   const items = starts.map(
     (start): FiguresItem => ({
@@ -125,8 +125,8 @@ function inBuckets(sums: Map<string, number[]>, starts: number[], hasJoinPage: b
 const JOINED = 'joined/'
 
 /**
- * Adds a figure such as `joined/seen/window`. The source, here `window`, can contain slashes. It can also be a name
- * such as `constructor`, so `joined` has no prototype.
+ * Adds a figure such as `joined/seen/window` to `joined`. The source (`window`) can contain slashes. `joined` has no
+ * prototype, because a source can have a name such as `constructor`.
  */
 function addJoined({ joined }: FiguresItem, figure: string, n: number): void {
   const [, kind, ...parts] = figure.split('/') as [string, 'seen' | 'submitted' | 'installed', ...string[]]

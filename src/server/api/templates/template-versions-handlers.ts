@@ -67,7 +67,7 @@ export const templateVersions: Handlers<typeof contract> = {
     const template = (await store.templates.find(workspaceId, checked.templateId)) ?? missing(params.id)
     if (checked.stage === 'draft') await checkPublishable(checked.definition, template, context)
     const version = await store.transaction(async (tx) => {
-      // Lock the template before the version, as all other writers do, to avoid deadlocks.
+      // Lock the template before the version. All writers use this order, to avoid deadlocks.
       const current = await tx.templates.findForUpdate(workspaceId, checked.templateId)
       const draft = await getDraft(tx, workspaceId, params.id)
       if (draft.updatedAt.getTime() !== checked.updatedAt.getTime() || current?.passType !== template.passType) {
@@ -82,7 +82,7 @@ export const templateVersions: Handlers<typeof contract> = {
       }
       await tx.templateVersions.setPublished(workspaceId, draft.id, now)
       await tx.templates.setPublished(workspaceId, draft.templateId, draft, now)
-      // Send no class for a version with class keys, because each class is created with its first pass.
+      // If a version has class keys, each of its classes is created with the first pass of the class.
       if (context.services.google && !hasClassKeys(inLanguage(draft.definition), template.passType)) {
         await tx.jobs.insert([{ workspaceId, kind: 'upsert-google-class', subject: draft.id, correlationId }], now)
       }
@@ -124,7 +124,7 @@ export async function showVersionDetail(
   return { ...withIsoTimes(version), definition, warnings, lastError: showRejection(rejections.get(version.id)) }
 }
 
-/** @throws ApiError VALIDATION_ERROR if a draft would take too much work to render */
+/** @throws ApiError VALIDATION_ERROR if rendering a draft would take too much work */
 export function requireBoundedWork(definition: WrittenDefinition): void {
   const issues = checkRenderWork(definition)
   if (issues.length > 0) throw validationError([...below('definition', issues)])

@@ -38,7 +38,7 @@ export const templates: Handlers<typeof contract> = {
       })
     }
     return store.transaction(async (tx) => {
-      // Lock the project before the template, as the deletion of a project does.
+      // Lock the project before the template. The deletion of a project uses the same order, to avoid deadlocks.
       if (body.projectId) await holdProject(tx, workspaceId, body.projectId)
       const template = (await tx.templates.findForUpdate(workspaceId, params.id)) ?? missingTemplate(params.id)
       if (body.projectId === null) requireWholeWorkspace(context, NEEDS_PROJECT)
@@ -102,7 +102,7 @@ export const templates: Handlers<typeof contract> = {
   },
 }
 
-/** @throws ApiError CONFLICT if another template has the key, even if it was created concurrently */
+/** @throws ApiError CONFLICT if another template has the key, even if that template was created concurrently */
 async function orTaken<T>(key: string | null | undefined, write: () => Promise<T>): Promise<T> {
   try {
     return await write()

@@ -8,7 +8,7 @@ import type { Handlers } from '../../http/mount.ts'
 import { toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 
-/** The maximum number of pending upgrades and dry runs of a workspace. */
+/** The maximum number of upgrades of a workspace that have not ended, including dry runs. */
 const MAX_PENDING = 10
 
 export const upgrades: Handlers<typeof contract> = {
@@ -76,14 +76,14 @@ export const upgrades: Handlers<typeof contract> = {
       if (upgrade?.templateId !== templateId) throw noUpgrade(upgradeId)
       if (upgrade.status !== 'PENDING') return
       await tx.upgrades.cancel(workspaceId, upgradeId, now)
-      // Delete a waiting job. If the job runs, its next chunk ends it.
+      // Delete the job if it has not started. A running job ends itself at its next chunk.
       await tx.jobs.deleteWaiting('upgrade-passes', upgradeId)
       await audit(tx, context, 'upgrade.cancel', upgradeId)
     })
   },
 }
 
-/** @throws ApiError CONFLICT if an upgrade is running, because two would mix the versions of a template */
+/** @throws ApiError CONFLICT if an upgrade of the template is running, because two upgrades would mix its versions */
 async function requireNoneRunning(tx: Repositories, workspaceId: string, templateId: string): Promise<void> {
   const running = await tx.upgrades.findRunning(workspaceId, templateId)
   if (!running) return

@@ -23,7 +23,7 @@ export const deliveries: Handlers<typeof contract> = {
     const { store, workspaceId, now, correlationId } = context
     return store.transaction(async (tx) => {
       const { webhookId } = (await tx.deliveries.find(workspaceId, params.id)) ?? missing(params.id)
-      // Lock the webhook first, as all other writers do, to avoid deadlocks.
+      // Lock the webhook first. All writers use this order, to avoid deadlocks.
       const webhook = await tx.webhooks.findForUpdate(workspaceId, webhookId)
       if (webhook?.status !== 'ENABLED') {
         const message = webhook ? 'The webhook is disabled; enable it first.' : 'The webhook was deleted.'

@@ -10,12 +10,12 @@ import type { Handlers } from '../../http/mount.ts'
 /** The number of events per read. It is low, because events can contain variables of 64 KiB. */
 const EVENTS = 25
 
-/** The interval of reads that detect writes of other servers. */
+/** The interval of reads. It limits the delay of events that other servers write. */
 const POLL_MS = 1_000
 
 /**
- * The maximum wait before a second read after an event of this process. The first read can miss the event while an
- * older transaction is open.
+ * The wait before a second read after an event of this process. The first read can miss the event while an older
+ * transaction is open.
  */
 const MIN_POLL_MS = 50
 
@@ -56,9 +56,7 @@ async function* follow(
     wakeUp.close()
   }
 
-  /**
-   * Waits for the event-loop scheduler, so that a stream that catches up does not delay requests of other workspaces.
-   */
+  /** Waits for the event-loop scheduler. Otherwise, a stream with many past events would delay other workspaces. */
   async function takeTurn(logged: LoggedEvent[]): Promise<void> {
     const bytes = logged.reduce((sum, { envelope }) => sum + envelope.length, 0)
     const leave = await services.eventLoop.enterRequest(workspaceId, bytes)
@@ -66,7 +64,7 @@ async function* follow(
   }
 }
 
-/** @throws ApiError CONFLICT if later events might have been deleted, VALIDATION_ERROR if the event never existed */
+/** @throws ApiError CONFLICT if events after `id` might be deleted, VALIDATION_ERROR if the event never existed */
 async function placeOf(id: string, { store, workspaceId, services, now }: RequestContext): Promise<Place> {
   if (id === PLACE_BEFORE_ALL.id) return PLACE_BEFORE_ALL
   const { deliveriesDays: days } = services.retention

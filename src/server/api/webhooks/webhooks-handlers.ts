@@ -15,7 +15,7 @@ import { showDelivery } from './deliveries-handlers.ts'
 const OVERLAP_MS = 24 * 3_600_000
 
 /**
- * The maximum number of rotated secrets. It is limited, because each adds a signature to the header of every delivery.
+ * The maximum number of previous secrets of a webhook. Each secret adds a signature to the header of every delivery.
  */
 const MAX_RETIRED_SECRETS = 10
 
@@ -145,7 +145,7 @@ function showWebhook(webhook: StoredWebhook): Webhook {
   }
 }
 
-/** @throws ApiError CONFLICT if the workspace has a webhook with that address, even if it was created concurrently */
+/** @throws ApiError CONFLICT if another webhook of the workspace has the address */
 async function requireUnique(tx: Repositories, workspaceId: string, url: string): Promise<void> {
   await tx.usage.lock(workspaceId)
   const webhookId = await tx.webhooks.findIdByUrl(workspaceId, url)

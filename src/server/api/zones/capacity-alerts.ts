@@ -2,7 +2,7 @@ import { alertsOf } from '../../../core/rules/zones/capacity.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredZone } from '../../../storage/zones/zones-repository.ts'
 
-/** The number of people inside a zone after a change, with the request that caused the change. */
+/** The number of people inside a zone after a change, and the correlation ID and time of the change. */
 interface Step {
   inside: number
   correlationId: string
@@ -10,8 +10,8 @@ interface Step {
 }
 
 /**
- * Writes an event for each capacity threshold that the number of people inside newly reached. The caller holds the lock
- * of the zone, so that concurrent changes report each threshold once.
+ * Writes an event for each capacity threshold that the number of people inside newly reached. The caller must have
+ * locked the zone. Otherwise, concurrent changes could report a threshold twice.
  */
 export async function writeCapacityAlerts(
   tx: Repositories,

@@ -6,10 +6,10 @@ import type { StoredZone } from '../../../storage/zones/zones-repository.ts'
 import type { RequestContext } from '../../context.ts'
 
 const STEP_MS: Record<OccupancyUnit, number> = { minute: 60_000, hour: 3_600_000 }
-/** The length of the default range, in milliseconds. A range of this length fits into one response. */
+/** The length of the default range, in milliseconds, by unit. Its buckets fit into one response. */
 const DEFAULT_RANGE_MS: Record<OccupancyUnit, number> = { minute: 2 * STEP_MS.hour, hour: 24 * STEP_MS.hour }
 
-/** @throws ApiError VALIDATION_ERROR if the range is empty, or has more buckets than a response can hold */
+/** @throws ApiError VALIDATION_ERROR if the range is empty or has too many buckets */
 export async function readOccupancy(
   zone: StoredZone,
   query: { from?: string | undefined; to?: string | undefined; by: OccupancyUnit },

@@ -15,7 +15,7 @@ export const zones: Handlers<typeof contract> = {
   create: ({ body: { projectId, ...fields } }, context) => {
     const { store, workspaceId, now } = context
     return store.transaction(async (tx) => {
-      // Lock the project, so that no concurrent request exceeds the limit.
+      // Without this lock, concurrent requests could exceed the maximum number of zones.
       await holdProject(tx, workspaceId, projectId)
       const used = await tx.zones.count(workspaceId, projectId)
       if (used >= MAX_ZONES) {

@@ -11,29 +11,28 @@ import { noteCaller } from './observe.ts'
 
 /** The caller of a request: a token, or a person with a session. */
 export interface Caller extends TokenWithWorkspace {
-  /** The session of a person; absent for a token. */
+  /** The session of a person. Omitted for a token. */
   session?: CallerSession
 }
 
 export interface CallerSession {
   id: string
-  /** The person's roles in the workspace. Each request has the permissions of those roles that permit its route. */
+  /** The roles of the person in the workspace. A request has the permissions of those roles that permit its route. */
   grants: readonly Grant[]
   /**
-   * The token that a request must contain to change data. Other sites can make the browser send requests, but do not
-   * know the token. Null if the session is not in a cookie, because browsers add only cookies to requests of other
-   * sites.
+   * The token that a request must contain to change data. Other sites can make a browser send requests with cookies,
+   * but do not know this token. Null if the session is not in a cookie, because other sites cannot use such a session.
    */
   csrfToken: string | null
 }
 
 /**
- * Returns the caller with the credentials in the headers.
+ * Returns the caller to whom the credentials in the headers belong.
  * @throws ApiError UNAUTHORIZED, TOKEN_INVALID, TOKEN_EXPIRED, TENANT_SUSPENDED, TENANT_EXPIRED
  */
 export type Authenticate = (headers: Headers, at: Date) => Promise<Caller>
 
-/** Creates an authentication with a cache. Malformed tokens cause no database read. */
+/** Creates the authentication by tokens, with a cache. A malformed token does not cause a read of the database. */
 export function createAuthenticate(store: Store, log: Logger): Authenticate {
   const find = createCallerCache((digest) => store.tokens.findByDigest(digest))
   const noteUse = createUseNotes(
@@ -46,8 +45,8 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
     if (!isWellFormedToken(text)) throw new ApiError('TOKEN_INVALID', { forLog: { reason: 'malformed' } })
     const digest = tokenDigest(text)
     const token = await find(digest, at)
-    // Log a prefix of the digest, which shows whether a client guesses one token or many. The prefix does not help to
-    // find a valid token.
+    // The prefix of the digest shows whether a client sends one wrong token or guesses many. The prefix does not help
+    // to find a valid token.
     if (!token) throw new ApiError('TOKEN_INVALID', { forLog: { reason: 'unknown', digest: digest.slice(0, 8) } })
     const whose = { tokenId: token.id, workspaceId: token.workspaceId }
     if (token.revokedAt) throw new ApiError('TOKEN_INVALID', { forLog: { reason: 'revoked', ...whose } })
@@ -60,21 +59,18 @@ export function createAuthenticate(store: Store, log: Logger): Authenticate {
 
 export interface CallerOptions {
   authenticate: Authenticate
-  /**
-   * Counts a request without a valid token or session against the limit of its address, because the request can be an
-   * attempt to guess one.
-   */
+  /** Counts a request without a valid token or session against the limit of its address, because it can be a guess. */
   limitAddress: (event: H3Event) => void
 }
 
-/** Returns the caller of a request, and notes it for the log. @throws ApiError as `authenticate`, or RATE_LIMITED */
+/** Returns the caller of a request, and stores it for the log. @throws ApiError as `authenticate`, or RATE_LIMITED */
 export async function identifyCaller(
   event: H3Event,
   { authenticate, limitAddress }: CallerOptions,
   at: Date,
 ): Promise<Caller> {
   const caller = await authenticate(event.req.headers, at).catch((error: unknown) => {
-    // Count only wrong tokens: a database that does not respond is not a guess.
+    // Count only missing and wrong tokens. Other errors, such as of the database, are not guesses.
     if (error instanceof ApiError && error.status === 401) limitAddress(event)
     throw error
   })
@@ -82,7 +78,7 @@ export async function identifyCaller(
   return caller
 }
 
-/** @throws ApiError TENANT_SUSPENDED, TENANT_EXPIRED */
+/** @throws ApiError TENANT_SUSPENDED, TENANT_EXPIRED for a workspace that is suspended or expired */
 export function requireOpen(
   { suspendedAt, expiresAt }: TokenWithWorkspace['workspace'],
   at: Date,
@@ -93,8 +89,8 @@ export function requireOpen(
 }
 
 /**
- * Checks that a caller can call a route. Returns the caller with its permissions for this route, which depend on the
- * route if the caller is a person with several roles.
+ * Checks that a caller has the permission for a route. Returns the caller with its permissions. A person with several
+ * roles gets only the permissions of the roles that permit the route.
  * @throws ApiError FORBIDDEN with the missing permission in its details
  */
 export function authorize(

@@ -1,17 +1,17 @@
-/** The lifetime of cached callers. A revocation must take effect within two seconds. */
+/** The lifetime of cached callers. It is short, because a revocation must take effect within two seconds. */
 const CACHE_MS = 1_000
 const MAX_CACHED = 10_000
 const LAST_USED_MS = 60_000
 
-/** Finds the caller of a request by the digest of its secret. */
+/** Finds the caller of a request by the digest of its token or session secret. */
 export type FindCaller<C> = (digest: string, at: Date) => Promise<C | undefined>
 
-/** Creates a cache of callers. Concurrent requests share a read. */
+/** Creates a cache of callers. Concurrent requests of a caller share a read. */
 export function createCallerCache<C>(read: (digest: string) => Promise<C | undefined>): FindCaller<C> {
   const cache = new Map<string, { caller: C; readAt: number }>()
   const reading = new Map<string, Promise<C | undefined>>()
 
-  /** Reads a caller once for concurrent requests, such as streams that check it at the same time. */
+  /** Reads a caller once for concurrent requests, such as event streams that check the same token at the same time. */
   function readOnce(digest: string): Promise<C | undefined> {
     const known = reading.get(digest)
     if (known) return known
@@ -23,10 +23,10 @@ export function createCallerCache<C>(read: (digest: string) => Promise<C | undef
   return async (digest, at) => {
     const cached = cache.get(digest)
     const age = cached ? at.getTime() - cached.readAt : Number.NaN
-    // Ignore an entry from the future, so that old entries expire even if the clock was set back.
+    // If the clock was set back, an entry can be from the future. Ignore it, because it would not expire in time.
     if (cached && age >= 0 && age < CACHE_MS) return cached.caller
     const caller = await readOnce(digest)
-    // Do not cache invalid secrets, so that they do not evict valid ones from the cache.
+    // Do not cache invalid secrets. Otherwise, guesses would evict valid callers from the cache.
     if (!caller) return undefined
     if (cache.size >= MAX_CACHED) cache.clear()
     cache.set(digest, { caller, readAt: at.getTime() })
@@ -34,14 +34,14 @@ export function createCallerCache<C>(read: (digest: string) => Promise<C | undef
   }
 }
 
-/** A caller whose last use is stored. */
+/** A caller for whom the time of the last use is stored. */
 interface Used {
   id: string
   workspaceId: string
   lastUsedAt: Date | null
 }
 
-/** Creates a function that stores when a caller was last used, at most once a minute. */
+/** Creates a function that stores the time of a caller's last use, at most once a minute per caller. */
 export function createUseNotes(
   store: (used: Used, at: Date) => Promise<void>,
   onError: (error: unknown, used: Used) => void,

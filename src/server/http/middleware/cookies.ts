@@ -1,6 +1,6 @@
 /**
- * The names of cookies. The prefix makes browsers accept a cookie only over https, from this host, and for all of its
- * paths, so that no other host and no page over http can set or shadow it.
+ * The name of the session cookie. Its prefix makes browsers accept the cookie only over https, only from this host, and
+ * for all paths. Otherwise, another host or a page over http could set or shadow the cookie.
  */
 export const SESSION_COOKIE = '__Host-passes-session'
 export const SIGN_IN_COOKIE = '__Host-passes-sign-in'
@@ -16,7 +16,7 @@ export function readCookie(headers: Headers, name: CookieName): string | undefin
   return undefined
 }
 
-/** Returns the Set-Cookie header of a cookie. Scripts cannot read it. From other sites, only links send it. */
+/** Returns the Set-Cookie header of a cookie that scripts cannot read, and that other sites send only with links. */
 export function setCookie(name: CookieName, value: string, maxAgeSeconds: number): string {
   return `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; Secure; SameSite=Lax`
 }

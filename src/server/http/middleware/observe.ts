@@ -3,8 +3,8 @@ import type { H3Event } from 'h3'
 import type { Services } from '../../context.ts'
 
 /**
- * Returns the correlation ID of the request: the client's if it is valid, else a new one. Everything that the request
- * causes has the same ID.
+ * Returns the correlation ID of the request: the ID that the client sent, if it is valid, else a new ID. All jobs,
+ * events, and log lines that the request causes have this ID.
  */
 export function correlationIdOf(event: H3Event): string {
   const context = event.context as { correlationId?: string }
@@ -13,8 +13,8 @@ export function correlationIdOf(event: H3Event): string {
 }
 
 /**
- * Matches an access token, which is rejected as a correlation ID: a client can send a token in the wrong header, and
- * correlation IDs are logged, stored, and sent to webhooks.
+ * Matches an access token, which is not accepted as a correlation ID. Otherwise, a token in the wrong header would be
+ * logged, stored, and sent to webhooks.
  */
 const TOKEN = /psk_[0-9A-Za-z]{38}|pss_[A-Za-z0-9_-]{43}/
 
@@ -37,9 +37,9 @@ export const readingMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 const UNKNOWN = '/**'
 
 /**
- * Counts and logs responses. Responses to requests that can change data are logged at info. Reads are logged at debug.
- * So are rejections, because they are in the security log. A log line contains the route, without the path, query, and
- * body, because these contain IDs and link tokens.
+ * Counts and logs responses. Requests that can change data are logged at info, and reads at debug. Rejections are
+ * logged at debug, too, because they are also in the security log. A log line contains the route, but not the path,
+ * query, or body, which contain IDs and link tokens.
  */
 export function createObserve(
   { metrics, log }: Pick<Services, 'metrics' | 'log'>,
@@ -91,7 +91,7 @@ interface NotedCaller {
   person?: unknown
 }
 
-/** Returns the token or person of a request, if it is known. */
+/** Returns the token or person of a request; undefined if neither is known. */
 export function callerOf(event: H3Event): Observed['caller'] {
   return observed(event).caller
 }

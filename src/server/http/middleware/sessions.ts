@@ -9,30 +9,30 @@ import { createCallerCache, createUseNotes } from './caller-cache.ts'
 import { readCookie, SESSION_COOKIE } from './cookies.ts'
 import { readingMethods } from './observe.ts'
 
-/** The absolute lifetime of a session. */
+/** The lifetime of a session, regardless of its use. */
 export const SESSION_MS = 12 * 3_600_000
 
-/** The time after the last request at which a session ends. */
+/** The time after its last request at which a session ends. */
 const IDLE_MS = 3_600_000
 
 /** The secret of a session in a cookie: 32 random bytes as base64url. */
 const SECRET = /^[A-Za-z0-9_-]{43}$/
 
-/** The Authorization header with the token of a session. The prefix separates it from the secrets of cookies. */
+/** The Authorization header with a session token. The prefix `pss_` distinguishes it from the secret of a cookie. */
 const SESSION_TOKEN = /^Bearer +(pss_[A-Za-z0-9_-]{43}) *$/i
 
 export function newSessionSecret(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** Returns the token of a session of the command line, which sends it like an access token. */
+/** Returns a token for a session of the command line, which sends the token like an access token. */
 export function newSessionToken(): string {
   return `pss_${newSessionSecret()}`
 }
 
 /**
- * Adds sessions of people to the authentication by tokens. A request with a token never uses the session of a cookie.
- * @param issuer the current provider; sessions of a previous provider are rejected
+ * Adds sessions of people to the authentication by tokens. The cookie of a request with a token is ignored.
+ * @param issuer the current OpenID Connect provider; sessions of a previous provider are rejected
  */
 export function withSessions(
   authenticate: Authenticate,
@@ -91,7 +91,7 @@ function csrfTokenOf(secret: string): string {
 }
 
 /**
- * Checks the CSRF token of a request that can change data, if its session is in a cookie.
+ * Checks the CSRF token of a request that can change data and whose session is in a cookie.
  * @throws ApiError CSRF_TOKEN_INVALID if the token is missing or wrong
  */
 export function requireCsrfToken({ session }: Caller, { method, headers }: { method: string; headers: Headers }): void {
