@@ -22,7 +22,6 @@ export function isOneOf(db: Knex, column: string, values: string[], type: 'uuid'
 
 type ColumnType = 'uuid' | 'bigint' | 'integer' | 'boolean' | 'text'
 
-/** The columns in a statement, with their types. */
 export type Columns = Record<string, ColumnType>
 
 export type Row = Record<string, string | number | boolean | null>

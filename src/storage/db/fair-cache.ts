@@ -1,9 +1,9 @@
-/** The approximate overhead of an entry, in bytes. */
+/** The approximate overhead of a cache entry, in bytes. */
 const ENTRY_BYTES = 200
 
 interface Kept<Value> {
   bytes: number
-  /** The values in the order of their last use, the most recent last. */
+  /** The values by key, the most recently used value last. */
   entries: Map<string, Value>
 }
 

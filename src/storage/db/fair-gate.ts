@@ -55,13 +55,13 @@ interface Waiting {
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>
-  /** The two workspaces that were admitted last. */
+  /** The two workspaces that were admitted last. One of them can be an active neighbor of another workspace. */
   private lastAdmitted: { name: string; at: number }[] = []
   private readonly turns: { party: Party; startedAt: number }[] = []
   private readonly used: UsedTime
-  /** The used time of requests and of jobs, by name. */
+  /** The used time of each kind of work, by the name of the party. */
   private readonly usedByWork = new Map<string, UsedTime>()
-  /** The waiting calls by party. The party that was admitted last comes last. */
+  /** The waiting calls by party. A party moves to the end when it is admitted. */
   private readonly waiting = new Map<string, { party: Party; calls: Set<Waiting> }>()
 
   constructor(options: FairGateOptions) {

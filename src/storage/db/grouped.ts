@@ -26,7 +26,7 @@ interface Order<Item> {
   keyOf: (item: Item) => string | undefined
   /** The maximum number of items with the same key in a group. The work processes them in order. */
   mostOfKey: number
-  /** Whether an item can be deferred. Other items take precedence over it, unless they have the same key. */
+  /** Whether an item can be deferred. Urgent items go first, together with all items of the same keys. */
   canWait: (item: Item) => boolean
 }
 

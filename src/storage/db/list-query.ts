@@ -54,7 +54,7 @@ export interface Sort {
 
 /** A list: its table and its sort keys. */
 export interface ListSpec {
-  /** The name of the table. It is part of the cursors, so that a cursor of another list is rejected. */
+  /** The name of the table. Cursors depend on the name, so that a cursor of another list is rejected. */
   name: string
   /** The SQL of the ID, which orders rows with the same key. If the key is this SQL, rows are sorted only by ID. */
   id: string

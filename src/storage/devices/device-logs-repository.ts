@@ -40,7 +40,7 @@ const TRIMMED = 200
 
 /** The messages that devices sent to the log endpoint of the PassKit web service. */
 export class DeviceLogs extends Repository {
-  /** Inserts messages. Then deletes the oldest ones above the limits of each pass and of the workspace. */
+  /** Inserts messages. Then deletes the oldest messages above the limits of each pass and of the workspace. */
   async insert(workspaceId: string, logs: NewDeviceLog[], at: Date): Promise<void> {
     await this.db('device_logs').insert(
       logs.map((log) => ({ ...LOG.write({ ...log, id: newId(at) }), workspace_id: workspaceId })),

@@ -23,7 +23,7 @@ export class ChainReader extends Repository {
     return [...ids].sort().map((workspaceId) => ({ workspaceId, chain }))
   }
 
-  /** Returns the head of a chain; `undefined` if it has none. */
+  /** Returns the head of a chain; `undefined` for a chain without a head. */
   async findHead({ workspaceId, chain }: ChainKey): Promise<SignedHead | undefined> {
     const row: HeadRow | undefined = await this.db('chain_heads').where({ workspace_id: workspaceId, chain }).first()
     return row && HEAD.read(row)
@@ -65,7 +65,7 @@ export class ChainReader extends Repository {
     )
   }
 
-  /** Returns the last sequence in the blocks of a chain; 0 if it has none. */
+  /** Returns the last sequence in the blocks of a chain; 0 for a chain without blocks. */
   async findLastSequence({ workspaceId, chain }: ChainKey): Promise<number> {
     const row = await this.db('chain_blocks')
       .where({ workspace_id: workspaceId, chain })
@@ -76,7 +76,7 @@ export class ChainReader extends Repository {
     return firstSequence + digests.length - 1
   }
 
-  /** Returns the next entries, by ID, that are marked as chained. Each should be in a block or pending. */
+  /** Returns the next entries, by ID, that are marked as chained. Each of them should be in a block or pending. */
   async listHandedOver(chain: ChainName, after: string, limit: number): Promise<UnchainedEntry[]> {
     const query = this.db(chainedTables[chain].table).where({ chained: true }).orderBy('id').limit(limit)
     if (after !== '') query.where('id', '>', after)

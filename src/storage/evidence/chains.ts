@@ -36,7 +36,7 @@ export interface Block extends ChainKey {
   digests: Uint8Array[]
 }
 
-/** 128 random bits, so that erased values cannot be guessed from their commitment. */
+/** The length of a salt: 128 random bits, so that erased values cannot be guessed from their commitment. */
 export const SALT_BYTES = 16
 
 /** The chains of digests over immutable entries (decisions/0022). */

@@ -5,8 +5,8 @@ import { runPrepared } from '../db/prepared.ts'
 import { asId, bytesOfHex, elementsOfJson, rowsAsJson, strictValue } from '../db/values.ts'
 
 /**
- * The columns of a table that its evidence chain covers, sorted by name as canonical JSON requires. If a migration adds
- * a column, add the column to `fixed` or `personal`. A null column does not change existing digests.
+ * The columns of a table that are covered by its evidence chain, sorted by name as canonical JSON requires. If a
+ * migration adds a column, add the column to `fixed` or `personal`. A null column does not change existing digests.
  */
 interface ChainedTable {
   table: string
@@ -68,10 +68,10 @@ export const chainedTables: Record<ChainName, ChainedTable> = {
   },
 }
 
-/** The personal values of an erased scan. All others are null. */
+/** The personal values of an erased scan that are not null. */
 export const ERASED: EntryValues = { message: 'Erased.' }
 
-/** The values of a row that its digest covers. */
+/** The values of a row from which its digest in the chain is computed. */
 export interface Entry {
   fixed: EntryValues
   /** The values of the erasable columns; empty if the table has no such columns. */

@@ -38,7 +38,7 @@ export interface FailedJob extends RecordOf<typeof FAILED> {
 
 /** A filter for failed jobs. A job must meet all given conditions. */
 export interface FailedJobFilter {
-  /** The workspace of the jobs. By default, jobs of all workspaces match, for operators. */
+  /** The workspace of the jobs. By default, jobs of all workspaces match, which is for operators. */
   workspaceId?: string | undefined
   ids?: string[] | undefined
 }

@@ -44,9 +44,9 @@ function tooLate(at: Date, seconds: number): number {
 /** The state that a server last reported to the others. */
 export interface Instance {
   id: string
-  /** A counter that increases with each write, so that others notice a process that stopped. */
+  /** A counter that increases with each write, so that other servers notice if this server stopped. */
   heartbeat: number
-  /** The number of accepted requests by rate-limit key; only recent keys. */
+  /** The number of accepted requests by rate-limit key. Contains only recent keys. */
   usage: Record<string, number>
 }
 
@@ -76,7 +76,7 @@ export class Settings extends Repository {
     return (await this.db('settings').where({ name }).first('value'))?.value
   }
 
-  /** Stores the value if there is none yet, and returns the stored one. */
+  /** Stores the value of a setting that is not set yet. Returns the stored value. */
   async insert(name: string, value: string): Promise<string> {
     await this.db('settings').insert({ name, value }).onConflict('name').ignore()
     return (await this.find(name)) ?? value

@@ -104,7 +104,7 @@ export const queuePlaces: readonly QueuePlace[] = jobKinds
 /** The place of jobs that became due: one of `queuePlaces`, or the quarantine queue. */
 export type DuePlace = QueuePlace | 'quarantine'
 
-/** Called with the place of jobs that became due. */
+/** A callback that gets the place of jobs that became due. */
 export type OnDue = (place: DuePlace) => void
 
 /** Returns the place of a job, one of `queuePlaces`. */

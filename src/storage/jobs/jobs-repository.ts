@@ -48,7 +48,7 @@ export interface RescuedJob extends RecordOf<typeof JOB> {
 export interface ClaimOptions {
   limit: number
   leaseSeconds: number
-  /** `interactive` by default. The quarantine queue has no priorities. */
+  /** The priority of the jobs; `interactive` by default. The quarantine queue has no priorities. */
   priority?: Priority
   /** The workspace of the jobs; by default, the first with a due job. */
   workspaceId?: string
@@ -249,7 +249,7 @@ export class Jobs extends Repository {
     return done
   }
 
-  /** Requeues jobs of one kind for a later run. Returns how many of them this worker still held. */
+  /** Requeues jobs of one kind for a later run. Returns how many of the jobs this worker still held. */
   async retry(jobs: Job[], runAt: Date, error: string): Promise<number> {
     const count = await this.held(jobs).update({ claim_token: null, run_at: runAt.getTime(), last_error: error })
     return this.emitRuns(jobs[0]?.kind, 'retried', count)
@@ -280,7 +280,7 @@ export class Jobs extends Repository {
     })
   }
 
-  /** Whether any job still needs a rescue, because its lease has ended. */
+  /** Whether any job needs a rescue, because its lease has ended. */
   async hasLapsed(at: Date): Promise<boolean> {
     return (await this.lapsed(at).first('id')) !== undefined
   }

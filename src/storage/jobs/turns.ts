@@ -5,9 +5,9 @@ import { isRegularQueue, type Priority, type Queue } from './job-kinds.ts'
 
 /** Options of a search: the jobs to consider, the workspace to start after, and the workspaces to skip. */
 export interface TurnOptions {
-  /** `interactive` by default. The quarantine queue has no priorities. */
+  /** The priority of the jobs; `interactive` by default. The quarantine queue has no priorities. */
   priority?: Priority | undefined
-  /** The workspace that had the last turn. The search starts after it and wraps around once. */
+  /** The workspace that had the last turn. The search starts after this workspace and wraps around once. */
   after?: string | undefined
   /** The workspaces to skip, because the maximum number of their jobs is running. */
   except?: string[]
@@ -65,7 +65,7 @@ interface DueRow {
 
 /** Lists up to MAX_LISTED due jobs, whether they can run or not, and the next scheduled job. */
 function listDue(db: Knex, queue: Queue, at: Date, { priority = 'interactive' }: TurnOptions): Promise<DueRow[]> {
-  // The index of due jobs includes lapsed jobs, so `isAble` checks `lapses`.
+  // The index of due jobs includes lapsed jobs, which are not in this queue, so `isAble` checks `lapses`.
   const waits = isRegularQueue(queue)
     ? 'queue = :queue and priority = :priority and claim_token is null and failed_at is null and created_at > 0'
     : waitsIn(queue)

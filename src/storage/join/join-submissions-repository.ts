@@ -20,7 +20,7 @@ const SUBMISSION = mapping({
   templateId: text,
   externalPassId: text,
   content: json<JoinRequest>(),
-  /** Whether the submission is counted in `joined` of its page. */
+  /** Whether the submission is counted in the `joined` of its page. */
   holdsPlace: flag,
   createdAt: time,
 })

@@ -41,7 +41,7 @@ const BROADCAST = mapping({
   startedAt: optionalTime,
   /** The ID of the last pass that the fan-out has processed. */
   position: optionalText,
-  /** The number of notifications that were created. */
+  /** The number of notifications that the fan-out has created. */
   fannedOut: number,
   dispatchedAt: optionalTime,
   createdAt: time,
@@ -115,7 +115,7 @@ export class Broadcasts extends Repository {
     await this.rows(workspaceId).where({ id }).update({ started_at: now, updated_at: now })
   }
 
-  /** Makes a broadcast send one Google message per pass. The caller has locked the broadcast. */
+  /** Makes a broadcast send one Google message per pass, not per class. The caller has locked the broadcast. */
   async setByObject(workspaceId: string, id: string): Promise<void> {
     await this.rows(workspaceId).where({ id }).update({ google_via: 'object' })
   }
@@ -202,7 +202,7 @@ export class Broadcasts extends Repository {
     return forecastBroadcast(this.db, whereIssuedAt(passes, at), { at, hasFilter: filter !== undefined })
   }
 
-  /** Returns the number of messages and of unintended recipients of a broadcast to whole classes. */
+  /** Returns the number of messages, and of unintended recipients, of a broadcast to whole classes. */
   async forecastClasses(workspaceId: string, projectId: string, at: Date): Promise<ClassForecast> {
     const installed = () =>
       this.passesOf(workspaceId, projectId)
@@ -259,7 +259,7 @@ export interface Forecast {
 
 /** The number of messages and of unintended recipients of a broadcast to whole classes. */
 export interface ClassForecast {
-  /** The number of messages, for each identity. */
+  /** The number of messages to classes, for each identity. */
   messages: number[]
   /**
    * The number of installed passes of the project that are not issued, but receive the message as members of a class.

@@ -27,13 +27,13 @@ const NOTIFICATION = mapping({
   options: json<MessageOptions>(),
   sendAt: optionalTime,
   startedAt: optionalTime,
-  /** The number of Apple devices that a push was sent to. */
+  /** The number of Apple devices to which a push was sent. */
   deviceCount: number,
   createdAt: time,
   updatedAt: time,
 })
 
-/** A notification as it is stored. `notificationStatus` derives its status at a time. */
+/** A notification as it is stored. Its status depends on the time (see `notificationStatus`). */
 export interface StoredNotification extends RecordOf<typeof NOTIFICATION>, Record<Platform, PlatformState> {
   /** Whether the notification is sent by one message of its broadcast for all passes of a class. */
   isOfClass: boolean
@@ -59,7 +59,7 @@ export function firstStates(targets: readonly Platform[]): Pick<StateColumns, `$
 export interface NotificationRow extends RowOf<typeof NOTIFICATION>, StateColumns {
   body: string
   body_by_language: string | null
-  /** The delivery mode of the broadcast. */
+  /** The delivery mode of the notification's broadcast at Google. */
   google_via: string | null
   [CAPPED_AT]: number | null
 }

@@ -89,7 +89,7 @@ export class Notifications extends Repository {
     return rows.map(toNotification)
   }
 
-  /** Returns notifications by ID. Omits unknown ones. */
+  /** Returns notifications by ID. Omits unknown IDs. */
   async listByIds(workspaceId: string, ids: string[]): Promise<StoredNotification[]> {
     const query = this.db('notifications').where('notifications.workspace_id', workspaceId)
     const rows: NotificationRow[] = await selectNotification(this.db, query.whereIn('notifications.id', ids))

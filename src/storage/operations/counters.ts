@@ -29,7 +29,7 @@ export type CounterName =
 export interface Counter {
   name: CounterName
   table: string
-  /** Columns whose update changes the count. */
+  /** The columns whose update changes the count. */
   watched: string[]
   /** The parts of the key, and the time whose maximum is stored, as SQL on a row. */
   parts: (row: string) => Partial<Record<Part, string>>
@@ -62,7 +62,7 @@ const projectAndTemplate = (row: string) => ({
 
 const decision = (row: string) => `${row}.result || '/' || coalesce(${row}.reason, '')`
 
-/** Every counter except the one by gate. */
+/** All counters, except the counter of scans by gate (see `gateCounter`). */
 export const counters: Counter[] = [
   {
     name: 'passes',
@@ -220,7 +220,7 @@ export class Counts extends Repository {
 
   /** Repairs counters by adding the difference, so that other writers can continue to count. */
   async recount(): Promise<void> {
-    // Take turns, because two concurrent runs would add the difference twice.
+    // Take turns. Otherwise, two concurrent runs would add the difference twice.
     await takeTurns(this.db, RECOUNT_LOCK)
     const slot = await findCountSlot(this.db)
     const differences = await this.compare()

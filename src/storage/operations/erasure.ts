@@ -190,7 +190,7 @@ function sum(numbers: number[]): number {
   return numbers.reduce((total, one) => total + one, 0)
 }
 
-/** The result of a retention statement. */
+/** The result of a statement that deletes old rows. */
 export interface Deleted {
   rows: number
   /** The ID of the last deleted row, after which the next statement continues; undefined without an order by ID. */

@@ -48,7 +48,7 @@ export class Figures extends Repository {
     { from, until }: { from: number; until: number },
     buckets: readonly number[],
   ): Promise<Map<string, number[]>> {
-    // Read both tables in one statement, because concurrent packing moves figures between them.
+    // Read both tables in one statement. Otherwise, concurrent packing could move figures between two reads.
     const sql = `select hour, figure, n, ${this.noBytes} as packed from figures
         where workspace_id = :workspaceId and project_id = :projectId and hour >= :from and hour < :until
       union all select block, '', 0, packed from packed_figures
@@ -132,7 +132,7 @@ export class Figures extends Repository {
    * recounted, because the rows that they count are not kept as long.
    */
   async recountScans(workspaceId: string, projectId: string): Promise<FigureDifference[]> {
-    // Take turns, because two concurrent runs would add the difference twice.
+    // Take turns. Otherwise, two concurrent runs would add the difference twice.
     await takeTurns(this.db, RECOUNT_LOCK)
     const { parts, isCounted } = scanSource()
     const [, , hour, figure] = parts('one')

@@ -21,13 +21,13 @@ export interface StoredMove {
 export interface MoveProgress {
   /** The number of passes that `take` has returned. */
   passes: number
-  /** Phones that downloaded the package with the new address. */
+  /** The number of phones that downloaded the package with the new address. */
   moved: number
-  /** Phones that have not downloaded the package since a push. */
+  /** The number of phones that have not downloaded the package since a push. */
   silent: number
-  /** Phones whose last push was rejected. */
+  /** The number of phones whose last push was rejected. */
   refused: number
-  /** Phones without a push yet. */
+  /** The number of phones that have had no push yet. */
   waiting: number
 }
 
@@ -99,7 +99,7 @@ export class Moves extends Repository {
     await this.db('moves').where({ workspace_id: workspaceId }).update({ passes_per_second: passesASecond })
   }
 
-  /** Ends the move: packages contain this server's address again. */
+  /** Ends the move of a workspace. Its packages contain this server's address again. */
   async delete(workspaceId: string): Promise<void> {
     await this.db('moves').where({ workspace_id: workspaceId }).delete()
     await this.db('moved_passes').where({ workspace_id: workspaceId }).delete()

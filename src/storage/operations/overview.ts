@@ -81,7 +81,7 @@ export interface RejectedVersion {
 export class Overviews extends Repository {
   /** Returns the data that metrics and `doctor` show about the whole database. */
   async read(at: Date): Promise<Overview> {
-    // Read sequentially, so that monitoring does not take connections from requests and jobs.
+    // Read sequentially. Otherwise, monitoring would take connections from requests and jobs.
     const waiting = await this.waiting(at)
     const running = await this.running()
     const { discarded, quarantined } = await this.countFailed()

@@ -22,7 +22,7 @@ interface Connection {
  */
 interface Outbox {
   unsent: Sent[]
-  /** The error of a silent statement. After it, all further statements of the transaction fail. */
+  /** The error of a silent statement, with which all later statements of the transaction fail. */
   failure?: unknown
 }
 

@@ -1,6 +1,6 @@
 import type { Sent } from '../postgres/pipeline.ts'
 
-/** A placeholder of a value, or a quoted text or name, in which a question mark is not a placeholder. */
+/** Matches a placeholder, or a quoted text or name, in which a question mark is not a placeholder. */
 const QUOTED_OR_PLACE = /'[^']*'|"[^"]*"|`[^`]*`|\?/g
 
 /**

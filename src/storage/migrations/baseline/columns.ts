@@ -10,7 +10,7 @@ export interface ColumnTypes {
   bytes: string
   /** A position (see `db/positions.ts`): the number of a transaction on PostgreSQL, a count on SQLite. */
   position: string
-  /** The default of a position. */
+  /** The default value of a column with a position. */
   nextPosition: string
   /** A snapshot of the database: the transactions that were visible at one time. */
   visible: string

@@ -43,7 +43,7 @@ export async function createMessages(db: Knex): Promise<void> {
     table.index(['workspace_id', 'class_suffix'])
   })
 
-  // No foreign keys: a fan-out would look up and lock a million passes, which are never deleted.
+  // No foreign keys. Otherwise, a fan-out would look up and lock a million passes, which are never deleted.
   await db.schema.createTable('notifications', (table) => {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable()

@@ -31,7 +31,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.uuid('template_id').notNullable().references('templates.id')
     table.uuid('template_version_id').notNullable().references('template_versions.id')
     table.bigInteger('template_version').notNullable()
-    // No foreign key: a job detaches the passes of a deleted project in chunks.
+    // No foreign key, because a job detaches the passes of a deleted project later, in chunks.
     table.uuid('project_id')
     table.text('variables').notNullable()
     table.text('redemption')
@@ -58,7 +58,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.bigInteger('voided_at')
     // The time at which the pass stopped or will stop being ISSUED.
     table.bigInteger('issued_until')
-    // The last period in which the pass was expired, before an update moved its expiry.
+    // The last period in which the pass was expired. It ended when an update moved the expiry.
     table.bigInteger('lapsed_from')
     table.bigInteger('lapsed_until')
 
@@ -83,7 +83,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.text('imported_serial_number')
     table.text('google_object_id')
     table.text('scan_payload')
-    // SHA-256 of the imported row, in hexadecimal.
+    // The SHA-256 of the imported row, in hexadecimal.
     table.text('import_digest')
 
     // The join page that created the pass, the source of the visit, and the consent; null for other passes.
@@ -91,7 +91,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.text('join_source')
     table.text('consent_version')
     table.bigInteger('consented_at')
-    // The first time that a wallet held a pass of a join page.
+    // The first time at which a wallet held the pass, if a join page created it.
     table.bigInteger('join_installed_at')
 
     // The position of the last change of a value that door snapshots contain.

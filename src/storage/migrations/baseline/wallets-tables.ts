@@ -70,7 +70,7 @@ async function createApple(db: Knex): Promise<void> {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable().references('workspaces.id')
     table.uuid('pass_id').notNullable()
-    // The digest of the device ID in the message.
+    // The digest of the device ID in the message, if any.
     table.text('device')
     table.text('message').notNullable()
     table.index(['workspace_id', 'id'])
@@ -89,7 +89,7 @@ async function createApple(db: Knex): Promise<void> {
     // The last pass that the current round has processed; null at the beginning of a round.
     table.uuid('position')
     table.bigInteger('round_at').notNullable()
-    // The end of the first round; null before that.
+    // The end of the first round of the move; null before that.
     table.bigInteger('completed_at')
   })
   await db.schema.createTable('moved_passes', (table) => {
