@@ -61,14 +61,14 @@ export interface Services {
   linkOpens: LinkOpens
   /** Creates and verifies the tokens in join-page forms. */
   formTokens: FormTokens
-  /** Sends email; undefined without --smtp-url. */
+  /** The sender of email; undefined without --smtp-url. */
   mail?: Mailer
   doorLists: DoorLists
   takeQueue: TakeQueue
   /** The client for requests to addresses that customers configure. */
   outbound: Outbound
   retention: RetentionDays
-  /** Aborted when the server stops: work in flight finishes, and no new work begins. */
+  /** A signal that is aborted when the server stops. Work in flight then finishes, and no new work begins. */
   stopping: AbortSignal
   /** The clock, which tests can set. */
   clock: () => Date

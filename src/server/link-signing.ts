@@ -47,7 +47,7 @@ const SHAPE = /^[A-Za-z0-9_-]{80}$/
 const DAY_MS = 86_400_000
 const MIN_DAYS = 30
 
-/** Returns the token of a hosted link. @param key the subkey for links of the current server key */
+/** Returns the token of a hosted link. @param key the subkey for links, from the current server key */
 export function signLink({ kind, ...facts }: Link, key: LinkKey): string {
   return sign(kind, toBytes(facts), key)
 }

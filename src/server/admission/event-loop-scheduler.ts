@@ -197,7 +197,7 @@ export function createEventLoopScheduler({
   }
 }
 
-/** Lists and other large requests share a line. */
+/** Returns the line of a kind of work. Lists and other large requests share a line. */
 function lineOf({ lines }: Workspace, kind: Kind): Line {
   return lines[kind === 'list' ? 'large' : kind]
 }

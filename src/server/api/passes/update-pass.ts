@@ -37,7 +37,7 @@ export interface UpdateOptions {
 
 export interface Updated {
   pass: StoredPass
-  /** Whether Android phones ring for the change. In a dry run, whether they would. */
+  /** Whether Android phones ring for the change, or, in a dry run, would ring. */
   rings: boolean
 }
 

@@ -15,7 +15,7 @@ export interface Attempt {
   scanContextKey?: string | undefined
   /** The date for which the policy is evaluated, as YYYY-MM-DD. Default: the time of the attempt. */
   validityDate?: string | undefined
-  /** The actual time of the attempt. */
+  /** The actual time of the attempt. Without a `validityDate`, the policy is evaluated for this time. */
   realTime: Date
   /**
    * The time at which the status of the pass is evaluated. For an online scan, this is now, even if the request
@@ -40,7 +40,7 @@ export interface EvaluatedScan extends ScanDecision {
   matches: string[]
   history: RedemptionHistory | null
   realTime: Date
-  /** Set if the attempt has a zone. */
+  /** The movement that the attempt would make; undefined for an attempt without a zone. */
   movement: ZoneAttempt | undefined
   /** The balances of the pass before the scan; undefined if it has none. */
   balances: RuledBalance[] | undefined

@@ -274,7 +274,7 @@ export function toStoredScan(body: ScannedBody, decision: EvaluatedScan, { now, 
   }
 }
 
-/** Returns the scan whose use a re-entry continues. */
+/** Returns the ID of the scan whose use a re-entry continues; `null` for scans that are not re-entries. */
 export function continuedUse({ isReentry, movement }: EvaluatedScan): string | null {
   return (isReentry && movement?.around?.use?.scanId) || null
 }

@@ -161,7 +161,7 @@ const OFFLINE_MESSAGES = {
   out: { accepted: 'The door recorded an exit offline.', denied: 'The door denied an exit offline.' },
 }
 
-/** Keeps the decision of the device, regardless of the evaluation. An impossible time is a conflict. */
+/** Keeps the decision of the device. The conflict is a different evaluation of the server, or an impossible time. */
 function decidedOffline(
   { result, reason, direction }: OfflineScan,
   evaluation: EvaluatedScan,

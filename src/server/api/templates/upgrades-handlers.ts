@@ -93,7 +93,7 @@ async function requireNoneRunning(tx: Repositories, workspaceId: string, templat
   })
 }
 
-/** Counts pending upgrades under the lock of the workspace. @throws ApiError CONFLICT if there are MAX_PENDING */
+/** Locks the workspace and counts its pending upgrades. @throws ApiError CONFLICT if there are MAX_PENDING */
 async function requireFewPending(tx: Repositories, workspaceId: string): Promise<void> {
   await tx.usage.lock(workspaceId)
   const used = await tx.upgrades.countPending(workspaceId)
