@@ -35,7 +35,7 @@ export const passFilterFlags = {
   'redeemed-context': filterFlag('With --redeemed or --no-redeemed: consider only scans in this context.'),
   installed: Flags.boolean({ summary: 'Only passes in a wallet; with --no-installed, only others.', allowNo: true }),
   platform: Flags.option({
-    summary: 'Only passes in a wallet of this platform; with --no-installed, only passes without one. Repeatable.',
+    summary: 'Only passes in a wallet of this platform; with --no-installed, only passes in none. Repeatable.',
     options: platforms,
     ...repeatable,
   })(),
@@ -45,7 +45,7 @@ export const passFilterFlags = {
   }),
   label: filterFlag('Only passes with this label.'),
   'label-match': Flags.option({
-    summary: 'How labels are compared with --label (default: exact).',
+    summary: 'Kind of match for --label (default: exact).',
     options: ['exact', 'prefix', 'contains'] as const,
   })(),
   revision: filterFlag(`Only passes with this revision: ${number}.`),

@@ -53,9 +53,9 @@ export function verify(
   { toleranceSeconds, now = new Date() }: VerifyOptions = {},
 ): WebhookEvent {
   if (typeof rawBody !== 'string' && !(rawBody instanceof Uint8Array)) {
-    throw new TypeError('rawBody must be the received body, as a string or bytes, without a body parser')
+    throw new TypeError('rawBody must be the body as received (a string or bytes), not the result of a body parser')
   }
-  if (typeof secret !== 'string' || secret === '') throw new TypeError('secret must be the signing secret')
+  if (typeof secret !== 'string' || secret === '') throw new TypeError("secret must be the webhook's signing secret")
   if (Number.isNaN(toleranceSeconds)) throw new TypeError('toleranceSeconds must be a number')
   const at = typeof now === 'number' ? new Date(now * 1000) : now
   if (Number.isNaN(at.getTime())) throw new TypeError('now must be a Date or a number of unix seconds')

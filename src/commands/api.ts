@@ -14,8 +14,8 @@ const methods = ['GET', 'POST', 'PATCH', 'DELETE']
 export default class Api extends ClientCommand {
   static override summary = 'Send a request to any API path, and print the response.'
   static override description =
-    'Prints JSON indented, files unchanged (redirect them with >), and event streams until Ctrl-C. Exits with 1 for ' +
-    'an error response. The server documents all paths at /docs.'
+    'Prints JSON with indentation, and files unchanged (redirect them with >). Prints an event stream until Ctrl-C. ' +
+    'Exits with 1 for an error response. The server documents all paths at /docs.'
   static override examples = [
     '<%= config.bin %> api GET /v1/workspace',
     {
@@ -44,7 +44,7 @@ export default class Api extends ClientCommand {
     field: Flags.string({
       char: 'f',
       summary:
-        'Query parameter (GET, DELETE) or field of the JSON body (others), as name=text or name:=JSON. Repeatable.',
+        'Query parameter (GET, DELETE), or field of the JSON body (other methods): name=text or name:=JSON. Repeatable.',
       ...repeatable,
       default: [],
     }),

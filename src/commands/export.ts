@@ -14,10 +14,10 @@ import { draftOf, exists, writePrivateWhole } from '../files/private-file.ts'
 export default class Export extends BaseCommand {
   static override summary = 'Export passes to a file for another server.'
   static override description =
-    'Accesses the database directly, not through a server. First start the server with --freeze; otherwise, the ' +
-    'next server would not know phones that add a pass during the export. The file contains valid codes and the ' +
-    'tokens of phones, so only its owner can read it. The file gets its final name when it is complete. Import the ' +
-    'file with "passes import". The ledger of scans is not exported, and balances only with --balances. See ' +
+    'Accesses the database directly, not through a server. First start the server with --freeze; otherwise, the next ' +
+    'server would not know phones that add a pass during the export. The file contains valid codes and the tokens of ' +
+    'phones, so only its owner can read it. The file gets its final name when it is complete. Import the file with ' +
+    '"passes import". The ledger of scans is not exported. Balances are exported only with --balances. See ' +
     'docs/guides/hand-over.md.'
   static override examples = [
     '<%= config.bin %> export --handover members.csv',
@@ -30,7 +30,7 @@ export default class Export extends BaseCommand {
     ...databaseFlags,
     handover: Flags.string({ summary: 'File to write.', required: true }),
     balances: Flags.string({
-      summary: 'Second file to write, with the balances as input of "passes balances import".',
+      summary: 'Second file to write: the balances, as input of "passes balances import".',
     }),
     workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
     project: Flags.string({ summary: 'Only passes of this project (name or ID).' }),

@@ -11,13 +11,12 @@ export default class Import extends BulkCommand {
     'Phones keep their passes. The columns externalPassId and label are required. Optional columns: for Apple, ' +
     'serialNumber, authenticationToken, passTypeIdentifier, and devices (deviceLibraryIdentifier:pushToken, ' +
     'separated by spaces); for Google, googleObjectId (ISSUER.NAME); for both, scanPayload (the content of the ' +
-    'barcode), status (ISSUED or VOID), groupKey, and template (key or ID; overrides --template). Every other ' +
-    'column is a variable. Column names match in any case, with spaces or underscores. To create such a file from ' +
+    'barcode), status (ISSUED or VOID), groupKey, and template (key or ID; overrides --template). Every other column ' +
+    'is a variable. In column names, case, spaces, underscores, and hyphens are ignored. To create such a file from ' +
     '.pkpass files, run "passes packages".\n\n' +
     'Each row counts as created, present (the same row was imported before), differs (the pass was imported with ' +
-    'other content), or failed. Before the first change, a plan shows the number and the first rows of each ' +
-    'outcome; in a terminal, you must confirm it. No event is emitted, and phones are notified with the next ' +
-    'update.\n\n' +
+    'other content), or failed. Before the first change, a plan shows the number and the first rows of each outcome; ' +
+    'in a terminal, you must confirm it. The import emits no event. Phones are notified with the next update.\n\n' +
     'A journal next to the file (FILE.csv.journal) records the progress, and prevents concurrent runs. Stop with ' +
     'Ctrl-C; run the same command again to resume. Exits with 0 if every row has its pass, and with 1 if a row ' +
     'failed or differs.'

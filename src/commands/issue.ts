@@ -9,16 +9,16 @@ import type { IssueOutcome } from '../cli/issue/outcomes.ts'
 export default class Issue extends BulkCommand {
   static override summary = 'Issue a pass for each row of a CSV file.'
   static override description =
-    'Every column except the external ID and the label is a variable of the same name; an empty cell means no ' +
-    'value. The delimiter is a comma, a semicolon, or a tab. Rows are checked against the template before they are ' +
-    'sent, and invalid rows are left out. Cells of an image variable contain image IDs, or names of files in the ' +
-    'folder of the CSV file; each file is uploaded once. Column names match in any case, with spaces or ' +
-    'underscores. The file must be UTF-8 or UTF-16; save a workbook (.xlsx) as CSV first.\n\n' +
-    'Each row counts as created, present (the pass exists and equals the row), updated, differs, void, or failed. A ' +
-    'row whose pass differs or is void fails, lists the differing columns, and gets no links. --existing keep ' +
-    'accepts such passes. --existing update changes passes that differ, and removes variables whose cell is empty; ' +
-    'first, a plan shows the number and the first rows of each outcome, and in a terminal, you must confirm it. A ' +
-    'variable without a column is neither compared nor changed.\n\n' +
+    'Every column except the external ID, the label, and the group key is a variable of the same name. An empty cell ' +
+    'means no value. The delimiter is a comma, a semicolon, or a tab. Rows are checked against the template before ' +
+    'they are sent, and invalid rows are left out. Cells of an image variable contain image IDs, or names of files ' +
+    'in the folder of the CSV file; each file is uploaded once. In column names, case, spaces, underscores, and ' +
+    'hyphens are ignored. The file must be UTF-8 or UTF-16; save a workbook (.xlsx) as CSV first.\n\n' +
+    'Each row counts as created, present (the pass exists and equals the row), updated, differs, void, or failed. If ' +
+    'the pass differs or is void, the row fails and gets no links; the error lists the differing columns. --existing ' +
+    'keep accepts such passes. --existing update changes passes that differ, and removes variables whose cell is ' +
+    'empty. Before the first change, a plan shows the number and the first rows of each outcome; in a terminal, you ' +
+    'must confirm it. A variable without a column is neither compared nor changed.\n\n' +
     'A journal next to the file (FILE.csv.journal) records the progress, and prevents concurrent runs. Stop with ' +
     'Ctrl-C; run the same command again to resume. Exits with 0 if every row has its pass, and with 1 if a row ' +
     'failed.'

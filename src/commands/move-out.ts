@@ -13,11 +13,11 @@ export default class MoveOut extends BaseCommand {
   static override summary = 'Move phones with Apple passes to another address.'
   static override description =
     'Accesses the database directly, not through a server. From the start of the move, packages contain the new ' +
-    'address as their webServiceURL, and the servers push to each phone once, at a limited pace, so that the phone ' +
-    'fetches a package. The servers continue even after this command ends. The new address must lead to this ' +
-    'server, or to a server that imported the passes ("passes export --handover"), because phones keep their serial ' +
-    'numbers and tokens. Keep this server running under the old address until the phones have moved. Passes at ' +
-    'Google contain no address and do not change. See docs/guides/hand-over.md.'
+    'address as their webServiceURL. The servers push to each phone once, at a limited pace, so that the phone ' +
+    'fetches a package. They continue even after this command ends. The new address must lead to this server, or to ' +
+    'a server that imported the passes ("passes export --handover"), because phones keep their serial numbers and ' +
+    'tokens. Keep this server running under the old address until the phones have moved. Passes at Google contain no ' +
+    'address and do not change. See docs/guides/hand-over.md.'
   static override examples = [
     '<%= config.bin %> move-out --to https://passes.example.com/apple',
     { description: 'Show the progress', command: '<%= config.bin %> move-out --status --json' },
@@ -31,7 +31,7 @@ export default class MoveOut extends BaseCommand {
     workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
     to: Flags.string({ summary: 'New webServiceURL of the packages: an https address without /v1.' }),
     pace: Flags.integer({
-      summary: 'Passes per second whose phones get a push (default: 50, or the pace of the running move).',
+      summary: 'Passes per second for which phones get a push (default: 50, or the pace of the running move).',
       min: 1,
       max: 1_000,
     }),
@@ -42,7 +42,7 @@ export default class MoveOut extends BaseCommand {
     }),
     detach: Flags.boolean({ summary: 'Start the move, and do not wait for the phones.', dependsOn: ['to'] }),
     unchecked: Flags.boolean({
-      summary: 'Skip the check whether the new address serves a pass.',
+      summary: 'Skip the check that the new address serves a pass.',
       dependsOn: ['to'],
     }),
     yes: skipFlag,

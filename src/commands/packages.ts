@@ -11,7 +11,7 @@ export default class Packages extends BaseCommand {
   static override description =
     'Writes one row per package in the folder: serial number (also as the external ID), pass type, authentication ' +
     'token, barcode, status, the first primary field as the label, and one column per field. Rename the columns to ' +
-    'the variables of your template, and use the file with "passes import". Also prints the address from which ' +
+    'the variables of your template, and import the file with "passes import". Also prints the address from which ' +
     'phones fetch updates. Signatures are not checked. Exits with 1 if a file could not be read.'
   static override examples = [
     '<%= config.bin %> packages ./old-passes --out members.csv',

@@ -33,7 +33,7 @@ export default class Scan extends ClientCommand {
     'cat payloads.txt | <%= config.bin %> scan --stdin > decisions.jsonl',
   ]
   static override flags = {
-    project: namedFlag('project', ' whose passes are admitted (default: that of --zone, or every project)', {
+    project: namedFlag('project', ' whose passes are admitted (default: the project of --zone, or every project)', {
       ask: { orNone: 'Every project', unless: 'zone' },
       isFoundByCommand: true,
     }),

@@ -6,11 +6,10 @@ import { templateVersionFlag } from '../cli/template/template-version.ts'
 export default class Update extends BulkCommand {
   static override summary = 'Update the pass of each row of a CSV file.'
   static override description =
-    'The external ID of a row selects the pass. The column "label" changes the label; every other column changes ' +
-    'the variable of the same name. An empty cell keeps the current value. A cell with only \\N removes the ' +
-    'variable; the default of the template then applies. Cells of an image variable can contain names of files in ' +
-    'the folder of the CSV file; each file is uploaded once. A column "error", which failures files have, is ' +
-    'ignored.\n\n' +
+    'The external ID of a row selects the pass. The column "label" changes the label; every other column changes the ' +
+    'variable of the same name. An empty cell keeps the current value. A cell with only \\N removes the variable; ' +
+    'the default of the template then applies. Cells of an image variable can contain names of files in the folder ' +
+    'of the CSV file; each file is uploaded once. The column "error" of a file from --failures is ignored.\n\n' +
     'A journal next to the file (FILE.csv.journal) records the progress. Stop with Ctrl-C; run the same command ' +
     'again to resume. Exits with 0 if every pass is updated, and with 1 if a row failed.'
   static override examples = [

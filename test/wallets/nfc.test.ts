@@ -87,11 +87,11 @@ test('overrides of a platform take precedence over nfc', () => {
 test('publishing rejects a message or a key that readers cannot use', () => {
   expect(reasonsOf(define())).toEqual([])
   expect(reasonsOf(define({ nfc: { message: 'x'.repeat(65), publicKey } }))).toEqual([
-    'nfc.message: Cannot be sent to a reader: it has 65 bytes, and at most 64 are allowed',
+    'nfc.message: Cannot be sent to a reader: the message has 65 bytes, and at most 64 are allowed',
   ])
   expect(reasonsOf(define({ nfc: { message: `${'x'.repeat(65)}{{number}}`, publicKey } }))).toHaveLength(1)
   expect(reasonsOf(define({ nfc: { message: 'Zoë', publicKey } }))).toEqual([
-    'nfc.message: Cannot be sent to a reader: it has characters that are not printable ASCII, which not every wallet sends',
+    'nfc.message: Cannot be sent to a reader: the message has characters that are not printable ASCII, which not every wallet sends',
   ])
   for (const wrong of [
     'no key',

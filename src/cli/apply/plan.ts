@@ -123,7 +123,7 @@ async function planLimits(client: Client, { path, value }: LimitsFile): Promise<
   const flags = limitNames
     .filter((limit) => wanted[limit] !== undefined && wanted[limit] !== limits[limit])
     .map((limit) => `--${limitFlag(limit)} ${wanted[limit]}`)
-  const note = `an operator sets them on the server: passes workspace limits ${JSON.stringify(name)} ${flags.join(' ')}`
+  const note = `an operator must run on the server: passes workspace limits ${JSON.stringify(name)} ${flags.join(' ')}`
   return { ...step, action: 'operator', note }
 }
 

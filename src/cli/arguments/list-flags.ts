@@ -8,7 +8,7 @@ import { named } from './named.ts'
 export const repeatable = { multiple: true, multipleNonGreedy: true } as const
 
 export const rawCellsFlag = Flags.boolean({
-  summary: 'Write CSV cells unchanged, without an apostrophe before cells that a spreadsheet would run as a formula.',
+  summary: 'Write CSV cells unchanged (default: an apostrophe before cells that a spreadsheet would run as a formula).',
   default: false,
 })
 

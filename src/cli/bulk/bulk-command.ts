@@ -38,7 +38,7 @@ export const bulkFlags = {
     default: 'externalPassId',
   }),
   failures: Flags.string({
-    summary: 'File for failed rows with their errors, as input for another run.',
+    summary: 'File to write: the failed rows and their errors, as input for another run.',
     parse: parsePath,
   }),
   restart: Flags.boolean({ summary: 'Ignore the journal of an earlier run, and start with the first row.' }),

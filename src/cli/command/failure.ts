@@ -135,7 +135,7 @@ function hintFor(error: RequestError): string | undefined {
   if (error.code === 'PRECONDITION_FAILED') return 'to see the current revision, run "passes pass get".'
   // A passes server never returns this code with a 4xx status, so another program sent the response.
   if (error.status < 500 && error.code === 'INTERNAL_ERROR')
-    return 'check that a passes server responds there: --url (PASSES_URL).'
+    return 'check that --url (PASSES_URL) is the address of a passes server.'
   if (error.retryAfterSeconds !== undefined) return `try again in ${error.retryAfterSeconds} s.`
   if (error.status >= 500) {
     const what = error.correlationId ? 'give the correlation ID to' : 'tell'

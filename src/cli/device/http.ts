@@ -183,6 +183,6 @@ export async function readDirectory<P extends keyof Directory>(
   if (answer.status === 200 && found) return found
   throw new CliError(`${new URL(directory).origin} does not run ${platform} in the sandbox`, {
     code: 'NOT_SANDBOXED',
-    hint: 'virtual phones work only with servers without credentials of that platform; use a real phone.',
+    hint: 'virtual phones need a server without credentials for the platform. With this server, use a real phone.',
   })
 }

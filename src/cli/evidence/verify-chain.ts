@@ -29,7 +29,7 @@ export const knownFlags = {
     helpValue: 'FILE',
   }),
   kept: Flags.string({
-    summary: 'File with earlier output of verify --json: the entries that it covers must still be in the chain.',
+    summary: 'File with earlier --json output of this command: the entries that it covers must still be in the chain.',
     helpValue: 'FILE',
   }),
 }
@@ -55,7 +55,7 @@ export async function readKnown(flags: Interfaces.InferredFlags<typeof knownFlag
     throw new CliError(`${file} contains no Ed25519 public key`)
   if (flags.kept === undefined) return { publicKey, kept: [] }
   const parsed = Kept.safeParse(parseJson(String(await readNamed(flags.kept))))
-  if (!parsed.success) throw new CliError(`${flags.kept} is not the output of verify --json`)
+  if (!parsed.success) throw new CliError(`${flags.kept} is not the output of a verify command with --json`)
   return { publicKey, kept: parsed.data.chains.flatMap(({ head }) => head ?? []) }
 }
 
@@ -93,7 +93,7 @@ export async function verifyFile(path: string, chain: ChainName, { publicKey, ke
     verification.add(line.data)
     if (fixed && (fixed.id !== line.data.id || fixed.workspace_id !== workspaceId)) {
       const { sequence, id } = line.data
-      verification.fault({ kind: 'altered', sequence, id, message: 'It belongs to another entry or workspace.' })
+      verification.fault({ kind: 'altered', sequence, id, message: 'The values belong to another entry or workspace.' })
     }
   }
   if (!begun) throw new CliError(`${path} is empty`)
@@ -141,7 +141,7 @@ export function showChains(
   if (chains.length === 0) lines.push('The chain is empty.')
   if (waiting > 0) lines.push(`${count(waiting)} entries are not chained yet. A running server chains them in seconds.`)
   if (!isKeyKnown && chains.length > 0) {
-    lines.push('The signing key is stored with the chain: give your own copy of the key with --public-key FILE.')
+    lines.push('The key came from the database or file. To detect a replaced key, use your own --public-key FILE.')
   }
   return lines.join('\n')
 }

@@ -142,7 +142,7 @@ export function showForecast({ passCount, platforms, sendAt, apple, google, reac
   const isTargeted = (platform: Platform) => platforms.includes(platform)
   return details([
     ['Passes', `${count(passCount)} issued${reach ? ' that match' : ''}`],
-    ['Send at', localTimeOr(sendAt, 'at once')],
+    ['Send at', localTimeOr(sendAt, 'now')],
     ['Apple', isTargeted('apple') ? `${count(apple.passCount)} on a device` : 'not targeted'],
     ['Google', isTargeted('google') ? `${count(google.passCount)} installed${atGooglePace(google)}` : 'not targeted'],
     ['Over the Google cap', isTargeted('google') ? `${count(google.overCap)} (3 notifications in 24 hours)` : null],

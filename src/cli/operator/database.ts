@@ -52,10 +52,10 @@ export const commands: ResourceCommands = {
   backup: localCommand({
     summary: 'Copy a SQLite database to a file while servers use it.',
     description:
-      'The copy is consistent, contains every change that was acknowledged before the start, and delays no request. ' +
-      'The file gets its final name when the copy is verified. The copy does not contain the server key: store the ' +
-      'key elsewhere as well, because webhook secrets and links cannot be used without it. For PostgreSQL, use ' +
-      'pg_dump; see docs/backup.md.',
+      'The copy is consistent, and contains every change that a server acknowledged before the start. Requests do ' +
+      'not wait for the copy. The file gets its final name only after the copy is verified. The copy does not ' +
+      'contain the server key. Store this key in another place, too: without it, webhook secrets and links cannot be ' +
+      'used. For PostgreSQL, use pg_dump; see docs/backup.md.',
     examples: [
       'backup /var/backups/passes-2027-05-31.db',
       'backup passes.backup --database sqlite:./data/passes.db --force',
@@ -87,9 +87,9 @@ export const commands: ResourceCommands = {
   restore: localCommand({
     summary: 'Replace a SQLite database with a backup.',
     description:
-      'Stop the servers first: a database that is open is not replaced. The checksum and the pages of the backup ' +
-      'are verified. Then the backup is migrated and put in place in one step. The old database is kept next to the ' +
-      'new one. Jobs that waited at the time of the backup run again. For PostgreSQL, use pg_restore; see ' +
+      'Stop the servers first: a database that is open is not replaced. The checksum and the pages of the backup are ' +
+      'verified. Then the backup is migrated and put in place in one step. The old database is kept next to the new ' +
+      'one. Jobs that were waiting at the time of the backup are repeated. For PostgreSQL, use pg_restore; see ' +
       'docs/backup.md.',
     examples: [
       'restore /var/backups/passes-2027-05-31.db',
@@ -129,9 +129,9 @@ export const commands: ResourceCommands = {
   copy: localCommand({
     summary: 'Copy a database to another one: from SQLite to PostgreSQL, or back.',
     description:
-      'Stop the servers first, or start them with --freeze, so that they only read. All rows are copied, read again, ' +
-      'and compared before the copy can be used. If the command is interrupted, run it again to resume. Passes, links, ' +
-      'phones, and tokens keep working, if the new server has the same server key. See docs/guides/growing.md.',
+      'Stop the servers first, or start them with --freeze, so that they do not write. All rows are copied, read ' +
+      'again, and compared before a server can use the copy. If the command is interrupted, run it again to resume. ' +
+      'Passes, links, phones, and tokens keep working if the server key is the same. See docs/guides/growing.md.',
     examples: [
       'PASSES_COPY_TO=postgres://passes:secret@db/passes <%= config.bin %> copy --from sqlite:./passes.db',
       'PASSES_COPY_FROM=postgres://passes:secret@db/passes <%= config.bin %> copy --to sqlite:./passes.db',
@@ -225,7 +225,7 @@ export const commands: ResourceCommands = {
       if ('dryRun' in result) return undefined
       const backups = 'Existing backups and the door lists of scanners still contain the data.'
       if (result.overwritten) return backups
-      return `The log of the database contains remains of the data until the next write of a server.\n${backups}`
+      return `The write-ahead log contains parts of the data until the next write of a server.\n${backups}`
     },
   }),
   doctor: localCommand({
@@ -251,8 +251,8 @@ export const commands: ResourceCommands = {
       }),
       write: Flags.boolean({
         summary:
-          "Create a class with a logo and a location at Google, and show Google's response. It is always the same class, " +
-          'a draft that no user sees.',
+          "At Google, create a class with a logo and a location, and show Google's response. Each run uses the same " +
+          'class, a draft that no user sees.',
       }),
     },
     async run({ flags, note }) {

@@ -153,8 +153,8 @@ export const commands: ResourceCommands = {
     summary: 'Renew the certificate or key of an identity.',
     description:
       'The new certificate must have the same pass type and team, because phones use both to identify their passes. ' +
-      'Within 10 seconds, running servers sign and push with the new certificate. Pushes in flight finish on the ' +
-      'old connection. Waiting updates continue automatically. To issue passes that failed in the meantime, run ' +
+      'Within 10 seconds, running servers sign and push with the new certificate. Pushes in flight finish on the old ' +
+      'connection. Waiting updates continue automatically. To issue passes that failed before the renewal, run ' +
       '"passes jobs retry --all". A sandbox identity needs no files. With --watch, the command prints a line for ' +
       'each renewal, reports rejected files on stderr, and exits with 130 on Ctrl-C.',
     examples: [
@@ -168,7 +168,7 @@ export const commands: ResourceCommands = {
       ...identityFlags,
       ...certificateFlags,
       watch: Flags.boolean({
-        summary: 'Keep running, and renew whenever the files change, such as when a secret store replaces them.',
+        summary: 'Keep running, and renew the identity whenever the files change, for example in a secret store.',
       }),
       'key-file': Flags.string({ summary: 'Key of the service account: a JSON file.', helpGroup: 'GOOGLE' }),
     },
@@ -293,7 +293,7 @@ function identityConfig(flags: Interfaces.InferredFlags<typeof identityFlags>) {
 
 function renewedLine({ name, expiresAt }: ShownIdentity): string {
   return expiresAt === null
-    ? `Renewed ${name}: it has another key.`
+    ? `Renewed ${name}: its key was replaced.`
     : `Renewed ${name}: its certificate is valid until ${localTime(expiresAt)}.`
 }
 
@@ -310,7 +310,7 @@ function showIdentity(identity: ShownIdentity): string {
     ['Issuer', issuerId],
     ['Status', status],
     ['Expires', platform === 'apple' ? localTimeOr(expiresAt, 'never') : null],
-    ['Default of', places.length > 0 ? places.join(', ') : 'nothing (to change this, run "passes identity use")'],
+    ['Default of', places.length > 0 ? places.join(', ') : 'no workspace (to change this, run "passes identity use")'],
     ['Assigned to', identity.workspaces.length > 0 ? identity.workspaces.join(', ') : 'no workspace'],
   ])
 }

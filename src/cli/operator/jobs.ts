@@ -25,7 +25,7 @@ export const commands: ResourceCommands = {
       'Accesses the database directly; running servers start the jobs within a second. A pass that FAILED with its ' +
       'job is QUEUED again. With --all, passes that could not be signed are QUEUED, too. A retried update of a ' +
       'wallet emits pass.updated with changedFields manual_requeue. A quarantined job runs alone. If the worker ' +
-      'process stops while it runs, the job is quarantined again.',
+      'process stops during this run, the job is quarantined again.',
     examples: ['jobs retry 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27', 'jobs retry --all --workspace acme'],
     args: jobArgs,
     flags: jobFlags,
@@ -106,7 +106,7 @@ function evidenceCommands(chain: ChainName, what: string): ResourceCommands {
         `${chain} verify ${chain}.jsonl --public-key ledger.pem`,
       ],
       args: {
-        file: Args.string({ description: 'File with the output of prove; without it, the database is verified.' }),
+        file: Args.string({ description: `File that "passes ${chain} prove" wrote (default: verify the database).` }),
       },
       flags: {
         ...databaseFlags,

@@ -147,7 +147,7 @@ export const commands: ResourceCommands = {
     print: ({ id }) => `Revoked ${id}.`,
   }),
   'token:rotate': localCommand({
-    summary: 'Create a successor of a token, which then expires soon.',
+    summary: 'Replace a token with a new one, and let the old one expire soon.',
     description:
       'The new token has the same name, role, and scopes, and is shown once. The old token works until the overlap ' +
       'ends: replace it within that time. To end it immediately, run "passes token revoke". A token can be rotated ' +
@@ -160,7 +160,7 @@ export const commands: ResourceCommands = {
     flags: {
       ...databaseFlags,
       workspace: workspaceFlag,
-      overlap: Flags.string({ summary: 'Time for which the old token still works: 15m, 24h, 7d.', default: '24h' }),
+      overlap: Flags.string({ summary: 'Time for which the old token works, such as 15m or 7d.', default: '24h' }),
       'expires-in': lifetimeFlag,
     },
     async run({ args, flags }) {

@@ -81,7 +81,7 @@ export const commands: ResourceCommands = {
     flags: {
       ...databaseFlags,
       expires: Flags.string({
-        summary: 'Expiry: a date (its start in UTC), a date-time, "in 30d", or never.',
+        summary: 'Expiry: a date (00:00 UTC), a date-time, "in 30d", or never.',
         required: true,
       }),
     },

@@ -30,7 +30,7 @@ const dataFlag = {
 const shownFlags = {
   ...dataFlag,
   language: languageFlag('Language in which the passes are shown (default: the language of the phone).'),
-  ios: iosFlag('Version of iOS that shows the passes (default: that of the phone).'),
+  ios: iosFlag('Version of iOS in which the passes are shown (default: the version of the phone).'),
 }
 
 const PHONE = 'Name of the phone (default: the only one).'
@@ -55,7 +55,7 @@ export const commands: ResourceCommands = {
     flags: {
       ...dataFlag,
       platform: Flags.option({ options: devicePlatforms })({
-        summary: 'Platform of the phone: an iPhone or an Android phone.',
+        summary: 'Platform of the phone: apple for an iPhone, google for an Android phone.',
         required: true,
       }),
       device: Flags.string({

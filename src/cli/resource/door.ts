@@ -18,9 +18,9 @@ export const commands: ResourceCommands = {
   'door:invite': callCommand({
     summary: 'Invite phones to scan at a gate.',
     description:
-      'Shows a QR code and a link once. Each phone that opens the link becomes a door: it can scan passes of the ' +
-      'project at the gate, with a separate token. To revoke the token, run "passes door revoke". Needs a token of ' +
-      'an owner.',
+      'Shows a QR code and a link, only once. Each phone that opens the link becomes a door: it can scan passes of ' +
+      'the project at the gate, with a separate token. To revoke the token, run "passes door revoke". Needs a token ' +
+      'of an owner.',
     examples: [
       'door invite --project "Spring fair" --gate North --expires-in 12h --phones 20',
       {
@@ -35,7 +35,7 @@ export const commands: ResourceCommands = {
         required: true,
       }),
       'expires-in': Flags.string({
-        summary: 'Lifetime of the invitation: 15m, 12h, up to 30d.',
+        summary: 'Lifetime of the invitation, such as 15m or 12h; at most 30d.',
         default: '12h',
         ...formerly('expires'),
       }),
@@ -45,7 +45,7 @@ export const commands: ResourceCommands = {
         max: 1000,
         default: 1,
       }),
-      svg: Flags.string({ summary: 'SVG file to write: a page with the QR code, to print.', parse: parsePath }),
+      svg: Flags.string({ summary: 'SVG file to write: a page to print, with the QR code.', parse: parsePath }),
     },
     async call(client, input) {
       const { project: projectId, gate, phones: uses, svg, ...flags } = input.flags

@@ -57,9 +57,10 @@ export const commands: ResourceCommands = {
   notify: callCommand({
     summary: 'Send a notification to the phones that hold a pass, now or later.',
     description:
-      'Apple shows the text on the lock screen and on the back of the pass; Google shows it as a push and among its ' +
-      'messages. Google accepts 3 notifications per pass in 24 hours. A notification counts even if no Google ' +
-      'Wallet has the pass (SKIPPED). For all passes of a project, use "passes broadcast send".',
+      'iPhones show the text on the lock screen and on the back of the pass. Google Wallet shows the text as a push, ' +
+      'and among the messages of the pass. Google accepts 3 notifications per pass in 24 hours. A notification ' +
+      'counts even if no Google Wallet has the pass (SKIPPED). For all passes of a project, use "passes broadcast ' +
+      'send".',
     examples: [
       `notify ${PASS} --message "Gate B12"`,
       'notify T-1 --external --message "Doors open at 7" --platform apple --at "in 2h" --json',
@@ -128,10 +129,10 @@ export const commands: ResourceCommands = {
       ...messageFlags,
       where: whereFlag,
       'google-via': Flags.option({
-        summary: 'Recipients at Google: each pass object, or each class, whose passes all show the message.',
+        summary: 'Recipient of each message at Google: one pass (object), or all passes of a class (class).',
         description:
-          'A class needs one request for any number of passes. Holders of void and expired passes also receive the ' +
-          'message, and people who add a pass later see it on the back.',
+          'With class, one request reaches any number of passes. Holders of void and expired passes also receive the ' +
+          'message. People who add a pass later see the message on its back.',
         options: GoogleVia.options,
         default: 'object' as const,
       })(),

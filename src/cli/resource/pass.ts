@@ -115,7 +115,7 @@ export const commands: ResourceCommands = {
   'pass:update': callCommand({
     summary: 'Update a pass, and the cards on phones.',
     description:
-      'Omitted fields and variables keep their values. All changes of one call are one revision. For many passes, ' +
+      'Omitted fields and variables keep their values. All changes of one command are one revision. For many passes, ' +
       'use "passes update" with a CSV file.',
     examples: [
       'pass update T-1 --external --label "Ada King" --var seat=14C --unset hall',
@@ -214,7 +214,7 @@ export const commands: ResourceCommands = {
   'pass:revoke-links': callCommand({
     summary: 'Revoke the hosted links of a pass.',
     description:
-      'Cards that are already on phones stay valid; to end them, void the pass. To see the new links, run ' +
+      'Cards that are already on phones stay valid; to invalidate them, void the pass. To see the new links, run ' +
       '"passes pass get".',
     examples: [`pass revoke-links ${PASS}`, 'pass revoke-links T-1 --external --yes --json'],
     args: passArgs,
@@ -250,7 +250,7 @@ export const commands: ResourceCommands = {
     print: (_, { args }) => `Pass ${args.id} has a new code; the old one is no longer accepted.`,
   }),
   'pass:wallets': callCommand({
-    summary: 'Show the phones that hold a pass and whether they are current.',
+    summary: 'Show the phones that hold a pass, and whether they have the current version.',
     examples: ['pass wallets T-1 --external', `pass wallets ${PASS} --json`],
     args: passArgs,
     flags: passFlags,

@@ -118,9 +118,9 @@ export const commands: ResourceCommands = {
   'policy:replay': callCommand({
     summary: 'Evaluate the ledger of scans again under another policy.',
     description:
-      'Evaluates the recorded scans of a time range as if every pass had the policy in the file, and shows the changed ' +
-      'decisions by reason and gate. Records nothing. The file contains a policy in the format of a template definition, such as ' +
-      '{ "maxUses": 2 }. At most a million scans can be evaluated, which takes minutes: set --timeout 300.',
+      'Evaluates the recorded scans of a time range as if every pass had the policy in the file, and shows the ' +
+      'changed decisions by reason and gate. Records nothing. The file contains a policy in the format of a template ' +
+      'definition, such as { "maxUses": 2 }. Evaluates at most a million scans. For many scans, set --timeout 300.',
     examples: [
       'policy replay --project "Polyglot 2027" --policy strict.json --from 2027-05-30T00:00Z',
       {
@@ -131,7 +131,7 @@ export const commands: ResourceCommands = {
     flags: {
       project: requiredFlag('project'),
       policy: Flags.string({ summary: 'File with the policy as JSON; - reads stdin.', required: true }),
-      template: namedFlag('template', ', to evaluate only scans of its passes'),
+      template: namedFlag('template', ': only scans of its passes are evaluated'),
       from: pastFlag(`Only scans at or after this time: ${PAST} (default: all).`),
       to: pastFlag('Only scans at or before this time (default: now).'),
     },

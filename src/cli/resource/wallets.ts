@@ -56,7 +56,7 @@ export const commands: ResourceCommands = {
     examples: ['wallets nudge --silent-for 1h', 'wallets nudge --project "Polyglot 2027" --limit 100 --json'],
     flags: {
       project: named('project', Flags.string({ summary: 'Only phones with passes of this project.' })),
-      'silent-for': Flags.string({ summary: 'Minimum time since the last push: 10m, 1h, 2d.', default: '1h' }),
+      'silent-for': Flags.string({ summary: 'Minimum time since the last push, such as 10m or 2d.', default: '1h' }),
       limit: Flags.integer({
         summary: 'Maximum number of devices to push to, 1-1,000 (default: 1,000).',
         min: 1,

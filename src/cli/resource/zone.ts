@@ -100,9 +100,9 @@ export const commands: ResourceCommands = {
     print: ({ id }) => `Zone ${id} is deleted.`,
   }),
   'zone:reset': callCommand({
-    summary: 'Set everybody in a zone to outside.',
+    summary: 'Count everybody in a zone as outside.',
     description:
-      'A reset cannot be undone. Scans from before the reset that are uploaded later do not count. Needs a token of an owner.',
+      'A reset cannot be undone. Earlier scans that are uploaded later do not count. Needs a token of an owner.',
     examples: ['zone reset Hall --reason "End of day 1"', 'zone reset Hall --reason "End of day 1" --yes --json'],
     args,
     flags: { reason: reasonFlag, ref: Flags.string({ summary: `${refSummary}.` }) },

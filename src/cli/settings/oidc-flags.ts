@@ -24,7 +24,7 @@ export const oidcFlags = {
   }),
   'oidc-role-map': Flags.string({
     summary:
-      'Role of a group, as GROUP=ROLE, or GROUP=ROLE@WORKSPACE for another workspace than "default". Repeatable, or ' +
+      'Role of a group, as GROUP=ROLE, or GROUP=ROLE@WORKSPACE for a workspace other than "default". Repeatable, or ' +
       'separated by commas.',
     ...repeatable,
     default: [],

@@ -79,8 +79,8 @@ export const serveFlags = {
     'apple-team': Flags.string({ summary: 'Team identifier that the certificate must have.' }),
     'apple-prefix': Flags.string({
       summary:
-        'Additional path at which phones reach the server, such as /passes: the path of the webServiceURL in passes of ' +
-        'another provider. Repeatable, or separated by commas.',
+        'Additional path for requests of phones, such as /passes: the path of the webServiceURL in passes of another ' +
+        'provider. Repeatable, or separated by commas.',
       ...repeatable,
       default: [],
     }),
@@ -94,8 +94,8 @@ export const serveFlags = {
     }),
     'google-key': Flags.string({
       summary:
-        'Service account key, or configuration of workload identity: a JSON file, or the JSON itself (default with ' +
-        'an issuer ID: the account of this machine).',
+        'Service account key, or configuration of workload identity: a JSON file, or the JSON itself (default, if an ' +
+        'issuer ID is set: the account of this machine).',
     }),
     'google-issuer-id': Flags.string({ summary: 'Google Wallet issuer ID.' }),
     'sandbox-dir': Flags.string({
@@ -126,7 +126,7 @@ export const serveFlags = {
         'file, created at the first start).',
     }),
     'previous-server-keys': Flags.string({
-      summary: 'Previous server keys that stay valid while the key is rotated, separated by commas.',
+      summary: 'Previous server keys, separated by commas, which stay valid during a key rotation.',
       default: '',
     }),
     'trusted-proxies': Flags.integer({
@@ -169,13 +169,13 @@ export const serveFlags = {
     }),
     'max-connections': Flags.integer({
       summary:
-        'Maximum number of open connections, 10-1,000,000. Without trusted proxies, one address can use half of them.',
+        'Maximum number of open connections, 10-1,000,000. Without trusted proxies, an address can use half of them.',
       default: 5_000,
       min: 10,
       max: 1_000_000,
     }),
     'link-ttl': Flags.integer({
-      summary: 'Days for which hosted links work, if their pass has no expiry.',
+      summary: 'Days for which the hosted links of a pass without an expiry work.',
       default: 400,
       min: 1,
     }),
@@ -248,7 +248,7 @@ export function parsePublicUrl(url: URL | undefined): string | undefined {
   const { protocol, username, password, search, hash, origin, pathname } = url
   if (/^https?:$/.test(protocol) && !username && !password && !search && !hash) return `${origin}${pathname}`
   // Do not print the value: it can contain a password.
-  throw new UsageError('--public-url must begin with https:// or http://, contain no user, and end with its path', {
+  throw new UsageError('--public-url must begin with https:// or http://, and contain no user, query, or fragment', {
     hint: 'write it like https://passes.example.com.',
   })
 }

@@ -66,7 +66,7 @@ export async function writeStrings(file: TemplateFile, path: string) {
     return isSame ? [] : [{ index, place, text: { ...inDefault(text, ownLanguage, source), [language]: target } }]
   })
   const changeIssues = checkChanged(file.definition, changes)
-  if (changeIssues.length > 0) throw await fileError(strings, `cannot go into ${file.path}`, changeIssues)
+  if (changeIssues.length > 0) throw await fileError(strings, `cannot be imported into ${file.path}`, changeIssues)
   if (changes.length > 0) replaceOwnSync(file.path, await changedText(file.text, changes, language))
   const done = new Set(entries.flatMap(({ key, target }) => (target === '' ? [] : [key])))
   const missing = [...known.values()].filter(

@@ -31,7 +31,7 @@ export const templateVersionFlag = Flags.custom<number | 'latest'>({
   helpValue: '<number>|latest',
   parse: async (text) => {
     if (text === 'latest') return text
-    if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`A version is a number or latest, not "${text}"`)
+    if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`A version must be a number or "latest", not "${text}"`)
     return Number(text)
   },
 })

@@ -67,7 +67,7 @@ async function receive(received: Received, options: ListenOptions): Promise<numb
   const header = String(received.headers[SIGNATURE_HEADER.toLowerCase()] ?? '')
   const decision = verify(received.rawBody, header, options.secret, { at: new Date() })
   if (!decision.ok) {
-    options.onEvent({ event: 'problem', message: `Received an unsigned request. ${decision.message}` })
+    options.onEvent({ event: 'problem', message: `Received a request without a valid signature. ${decision.message}` })
     return 400
   }
   const text = received.rawBody.toString()

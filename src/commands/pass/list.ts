@@ -7,8 +7,8 @@ export default class PassList extends ClientCommand {
   static override summary = 'List passes, newest first.'
   static override description =
     'Different filters must all match; repeated values of one filter are alternatives. The total is printed to ' +
-    'stderr. With --all, memory use is constant, and --json prints one pass per line. --sort with a field of ' +
-    '--sort-by, such as label, sorts all passes on the server; any other column sorts only the shown rows.'
+    'stderr. With --all, memory use is constant, and --json prints one pass per line. If --sort names a field of ' +
+    '--sort-by, such as label, the server sorts all passes. Any other column sorts only the shown rows.'
   static override examples = [
     { description: 'Find the pass of a person', command: '<%= config.bin %> pass list --search lovelace' },
     {

@@ -12,10 +12,10 @@ import { languagesOf, writtenOf } from '../../core/rules/template/definition-lan
 export default class TemplateDev extends BaseCommand {
   static override summary = 'Show a template file on both phones in a browser, and reload it on changes.'
   static override description =
-    'Serves a page on this machine that shows an iPhone and an Android phone, light and dark, and each field with ' +
-    'its warnings. Saved changes appear immediately, and the page keeps its scroll position. If the file is not ' +
+    'Serves a page on this machine. The page shows an iPhone and an Android phone, light and dark, and each field ' +
+    'with its warnings. Saved changes appear immediately, and the page keeps its scroll position. If the file is not ' +
     'valid, the page shows the error with line and column, and the phones keep the last valid version. Select the ' +
-    'holder and the language on the page. Needs no passes server and no account.'
+    'holder and the language on the page. Needs neither a passes server nor an account.'
   static override examples = [
     '<%= config.bin %> template dev ticket.json',
     {

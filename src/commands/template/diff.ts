@@ -7,7 +7,7 @@ export default class TemplateDiff extends ClientCommand {
   static override summary = 'Show differences between template files and the server.'
   static override description =
     'Compares each file with the newest version of its template, including drafts. Lines with - show values on the ' +
-    'server, lines with + values in the file. Changes nothing. Exits with 0 without differences, and with 3 otherwise.'
+    'server; lines with + show values in the file. Changes nothing. Exits with 3 if anything differs, else with 0.'
   static override examples = [
     '<%= config.bin %> template diff ticket.json',
     {

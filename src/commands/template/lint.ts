@@ -12,8 +12,8 @@ export default class TemplateLint extends BaseCommand {
   static override summary = 'Check template files without a server.'
   static override description =
     'Shows errors that prevent publishing, with line and column, and warns about problems that holders would see on ' +
-    'iPhones and in Google Wallet. Image files must exist. The checks are those that a server with both platforms ' +
-    'and an https address makes before it publishes. Images that the file names by their ID are not checked.'
+    'iPhones and in Google Wallet. Image files must exist. A server with both platforms and an https address makes ' +
+    'the same checks before it publishes a template. Images that the file names by their ID are not checked.'
   static override examples = [
     '<%= config.bin %> template lint ticket.json',
     {

@@ -20,10 +20,10 @@ export default class TemplatePush extends ClientCommand {
   static override description =
     'A file contains {key, name, description, passType, definition}; definition.design.images has paths relative to ' +
     'the file. The key identifies the template: the first push creates it, and a later push changes its draft, or ' +
-    'creates the next draft if the newest version is published. Pushing a file that equals the ' +
-    'stored template has no effect, except that --publish publishes the draft. A file without a key creates a new ' +
-    'template, unless --template is set. On a terminal, --publish first shows the differences from the published ' +
-    'version, and asks for confirmation. Warnings point out problems such as unreadable colors or truncated texts.'
+    'creates the next draft if the newest version is published. If a file equals the stored template, the push ' +
+    'changes nothing, except that --publish publishes the draft. A file without a key creates a new template, unless ' +
+    '--template is set. On a terminal, --publish first shows the differences from the published version, and asks ' +
+    'for confirmation. Warnings point out problems such as unreadable colors or truncated texts.'
   static override examples = [
     { description: 'Upload every template of a folder', command: '<%= config.bin %> template push templates/' },
     {

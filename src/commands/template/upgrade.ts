@@ -13,12 +13,12 @@ export default class TemplateUpgrade extends ClientCommand {
   static override description =
     'The server upgrades the passes in the background, in order of creation, and the command shows the progress. ' +
     'Each pass is updated as by "passes pass update --template-version": it gets one revision and one pass.updated ' +
-    'event, and its phones are updated. Void passes do not change. A pass whose variables do not fit the version ' +
-    'keeps its version and is reported.\n\n' +
+    'event, and its phones are updated. Void passes do not change. If the variables of a pass do not fit the new ' +
+    'version, the pass keeps its old version, and the command reports it.\n\n' +
     'For a canary, run the command with --limit 100, check these passes, and run it again without --limit. Passes ' +
     'that already have the version count toward the limit, so the same command never changes further passes.\n\n' +
-    'The estimated duration at Google is that of one issuer (several issuers work in parallel), without the ' +
-    'messages that are already queued.\n\n' +
+    'The estimated duration at Google is for one issuer; several issuers work in parallel. It excludes messages that ' +
+    'are already queued.\n\n' +
     'Asks for confirmation; without a terminal, --yes is required. Ctrl-C stops only the display: the upgrade ' +
     'continues on the server until it is done, or until you run "passes upgrade cancel". Exits with 0 if every pass ' +
     'is upgraded, and with 1 if one failed.'

@@ -39,7 +39,7 @@ export default class WalletsList extends ClientCommand {
   static override flags = {
     stale: Flags.boolean({ summary: 'Only outdated wallets; with --no-stale, only others.', allowNo: true }),
     'older-than': Flags.string({
-      summary: 'Only wallets whose pass has not changed for at least this time: 15m, 1h, 2d.',
+      summary: 'Only wallets whose pass has not changed for at least this time, such as 15m, 1h, or 2d.',
       dependsOn: ['stale'],
     }),
     project: named('project', filterFlag('Only wallets with passes of this project.')),

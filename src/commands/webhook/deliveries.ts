@@ -11,8 +11,8 @@ import { eventTypes } from '../../core/events.ts'
 export default class WebhookDeliveries extends ClientCommand {
   static override summary = 'List deliveries, newest first, or show one with its attempts and payload.'
   static override description =
-    'Different filters must all match; repeated values of one filter are alternatives. Tokens of members can also use ' +
-    'this command.'
+    'Different filters must all match; repeated values of one filter are alternatives. This command does not need a ' +
+    'token of an owner.'
   static override examples = [
     { description: 'List failing deliveries', command: '<%= config.bin %> webhook deliveries --failing' },
     {

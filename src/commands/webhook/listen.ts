@@ -21,10 +21,10 @@ const OLDEST = NIL_UUID
 export default class WebhookListen extends ClientCommand {
   static override summary = 'Receive events on this machine during development, and forward them to your application.'
   static override description =
-    'This machine opens the connection, so the server need not reach it, and the server stores nothing about the ' +
-    'listener. Each event is sent to --forward-to, signed like a webhook; each profile has its own secret, which does ' +
-    'not change. Ends with Ctrl-C, or after --seconds. With --json, prints one event per line: {"event": "listening" | ' +
-    '"delivery" | "problem", …}.'
+    'This machine opens the connection, so it needs no public address. The server stores nothing about the listener. ' +
+    'Each event is sent to --forward-to, with a signature like that of a webhook. The signing secret belongs to the ' +
+    'profile, and does not change. Ends with Ctrl-C, or after --seconds. With --json, prints one event per line: ' +
+    '{"event": "listening" | "delivery" | "problem", …}.'
   static override examples = [
     '<%= config.bin %> webhook listen --forward-to http://localhost:8080/hooks/passes',
     '<%= config.bin %> webhook listen --event pass.scanned,pass.voided --seconds 60 --json',

@@ -15,9 +15,9 @@ export default class WebhookTrigger extends ClientCommand {
   static override summary = 'Send an example of an event to a webhook, or to your application on this machine.'
   static override description =
     'With a webhook, the server sends the signed event to that webhook only. Without a webhook, this machine sends ' +
-    'the event to --forward-to, or to every running "passes webhook listen" of the profile. The event is signed ' +
-    'with the secret that "passes webhook listen --print-secret" prints. The objects with the IDs in an example do ' +
-    'not exist. Exits with 1 unless the response was 2xx.'
+    'the event to --forward-to, or to every running "passes webhook listen" of the profile. It signs the event with ' +
+    'the secret that "passes webhook listen --print-secret" prints. The IDs in an example belong to no real objects. ' +
+    'Exits with 1 unless the response was 2xx.'
   static override examples = [
     '<%= config.bin %> webhook trigger pass.issued',
     '<%= config.bin %> webhook trigger pass.scanned --forward-to http://localhost:8080/hooks/passes',

@@ -90,7 +90,7 @@ export function createPublicGate(options: Partial<PublicGateOptions> = {}): Publ
 
 function full(): ApiError {
   return new ApiError('SERVICE_UNAVAILABLE', {
-    message: 'Too many visitors at once; try again in a moment.',
+    message: 'Too many concurrent visitors; try again in a moment.',
     headers: { 'retry-after': '2' },
     forLog: { limit: 'visitors' },
   })

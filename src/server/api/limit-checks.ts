@@ -112,7 +112,7 @@ const words: Record<Exclude<LimitName, 'requestsInFlight'>, [what: string, remed
 
 function overLimit(limit: keyof typeof words, { allowed, used }: { allowed: number; used: number }): ApiError {
   const [what, remedy] = words[limit]
-  const more = `ask an operator for more (passes workspace limits)`
+  const more = 'ask an operator to raise the limit ("passes workspace limits")'
   return new ApiError('CONFLICT', {
     message: `The workspace has ${used} ${what}, and at most ${allowed} are allowed: ${remedy ? `${remedy}, or ` : ''}${more}.`,
     details: { limit, allowed, used },

@@ -114,7 +114,7 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
         if (socket.destroyed) return
         const key = addressKey(socket.remoteAddress ?? 'unknown')
         offences.set(key, (offences.get(key) ?? 0) + 1)
-        return rejectConnection(socket, 'too many requests at once on one connection')
+        return rejectConnection(socket, 'too many concurrent requests on one connection')
       }
       line.push([request, response])
       // Pause in the next tick, because Node resumes reading after this request is parsed.

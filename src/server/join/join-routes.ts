@@ -152,7 +152,7 @@ async function createPass(
     return pass
   })
   const pass = created ?? (await findExisting(page, plan.externalPassId, services))
-  if (!pass) throw new Error(`The pass ${plan.externalPassId} was written and cannot be read`)
+  if (!pass) throw new Error(`The pass ${plan.externalPassId} was written, but cannot be read`)
   return pass
 }
 

@@ -51,8 +51,8 @@ function differs(names: string[], known: ClassClaim['values'], given: ClassClaim
     names.map((name) => ({
       path: pathOfValue(name),
       message:
-        `Passes with the same google.classKey share a class at Google, which has ${excerpt(known[name] ?? '')} for ` +
-        `{{${name}}}, not ${excerpt(given[name] ?? '')}: give the same value, or update a pass that has the key`,
+        `Passes with the same google.classKey share a class at Google. This class has ${excerpt(known[name] ?? '')} ` +
+        `for {{${name}}}, not ${excerpt(given[name] ?? '')}: give the same value, or update a pass with this key`,
     })),
   )
 }

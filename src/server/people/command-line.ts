@@ -28,7 +28,7 @@ export function readCommandLine(query: URLSearchParams): CommandLine | undefined
   const isPort = /^\d{4,5}$/.test(port) && Number(port) >= 1024 && Number(port) <= 65_535
   if (isPort && /^[\w-]{43}$/.test(state) && /^[\w-]{43}$/.test(challenge))
     return { port: Number(port), state, challenge }
-  throw validationError([{ path: ['port'], message: 'Is not a sign-in of the command line' }])
+  throw validationError([{ path: ['port'], message: 'Does not belong to a sign-in of "passes login --sso"' }])
 }
 
 /** Returns the loopback address at which the command line waits, with a code that it exchanges for a session token. */

@@ -223,7 +223,7 @@ function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean
 
 function busy({ isOwners }: Pick<QueueFull, 'isOwners'>): ApiError {
   const message = isOwners
-    ? 'Too many passes of this workspace are opened at once; try again in a moment.'
-    : 'Too many passes are opened at once; try again in a moment.'
+    ? 'Too many passes of this workspace are opened at the same time; try again in a moment.'
+    : 'Too many passes are opened at the same time; try again in a moment.'
   return new ApiError('SERVICE_UNAVAILABLE', { message, headers: { 'retry-after': '1' } })
 }

@@ -159,7 +159,7 @@ async function copyTable(
 function requireSame(digest: RowsDigest, done: RowsDigest, { name }: Table): void {
   if (digest.equals(done)) return
   throw new CopyError(`${name} changed since the earlier run copied it.`, {
-    fix: `${START_OVER}, with the servers stopped or frozen (passes serve --freeze) until it is complete`,
+    fix: `${START_OVER}, with the servers stopped or frozen ("passes serve --freeze") until it is complete`,
   })
 }
 

@@ -59,7 +59,9 @@ describe('wrong arguments of a command', () => {
 test('the error response of another service names the address', () => {
   const message = 'The server responded with 404, but the body does not match the API'
   const foreign = { status: 404, code: 'INTERNAL_ERROR', correlationId: '', details: {}, request }
-  expect(show(new ApiError({ ...foreign, message }))).toMatch(/Next: check that a passes server responds there: --url/)
+  expect(show(new ApiError({ ...foreign, message }))).toMatch(
+    /Next: check that --url \(PASSES_URL\) is the address of a passes server/,
+  )
 })
 
 test('an error about a parameter is shown once, for the flag that it came from', () => {

@@ -160,7 +160,7 @@ test('also checks what a variables schema cannot express: sizes, and the order o
     undefined,
     'to: Must be after the start of the window',
     'to: Is required (to)',
-    'about: Makes design.description 8193 bytes long, and at most 8192 are allowed: shorten it',
+    'about: With this value, design.description has 8193 bytes, and at most 8192 are allowed: shorten it',
     'variables: Must have at most 64 KiB as JSON',
   ])
 })

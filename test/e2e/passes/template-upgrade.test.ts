@@ -79,7 +79,7 @@ test('rejects impossible upgrades before it changes anything', async () => {
   const { server, templateId, projectId } = await setUp()
   for (const [args, exitCode, message] of [
     [[templateId, '--to', '7', '--yes'], 1, 'does not have this published version'],
-    [[templateId, '--to', 'newest'], 2, 'a number or latest'],
+    [[templateId, '--to', 'newest'], 2, 'a number or "latest"'],
     [[templateId, '--limit', '0'], 2, '--limit'],
     [[projectId, '--yes'], 1, 'Template or template version not found'],
   ] as const) {

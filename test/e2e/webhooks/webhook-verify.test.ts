@@ -44,7 +44,7 @@ test('without a time, the current time decides', async () => {
 })
 
 const refused: [code: string, words: string, args: string[], input?: string | Buffer][] = [
-  ['WRONG_SECRET', 'is probably not that of', ['--secret', 'whsec_other']],
+  ['WRONG_SECRET', 'probably belongs to another endpoint', ['--secret', 'whsec_other']],
   ['WRONG_SECRET', 'whole secret, including whsec_', ['--secret', secret.slice(6)]],
   ['BODY_CHANGED', 'serialized again', ['--secret', secret], JSON.stringify(JSON.parse(body), undefined, 2)],
   ['BODY_CHANGED', 'newline', ['--secret', secret], `${body}\n`],

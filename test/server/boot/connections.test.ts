@@ -78,7 +78,7 @@ test('an address whose connections keep being closed for pipelining is blocked f
     socket.write(get('/').repeat(600))
     await received(socket)
   }
-  expect(refused).toEqual(Array(5).fill('too many requests at once on one connection'))
+  expect(refused).toEqual(Array(5).fill('too many concurrent requests on one connection'))
   const before = answered
   const openedAt = performance.now()
   const next = await open()
@@ -99,7 +99,7 @@ test('bytes sent after the request that closes a connection are not parsed', asy
   const socket = await open()
   socket.write(get('/').repeat(600))
   await received(socket)
-  expect(refused).toEqual(['too many requests at once on one connection'])
+  expect(refused).toEqual(['too many concurrent requests on one connection'])
   expect(parsed).toBeLessThan(20)
 })
 
@@ -150,7 +150,7 @@ test('a connection that sends hundreds of requests at once is closed', async () 
   const socket = await open()
   socket.write(get('/').repeat(600))
   await received(socket)
-  expect(refused).toEqual(['too many requests at once on one connection'])
+  expect(refused).toEqual(['too many concurrent requests on one connection'])
   expect(handled).toBe(1)
 })
 

@@ -181,7 +181,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     const checks = await checkWork(api.database, api.now)
     const { name: called } = (await api.services.store.workspaces.findByNameOrId(workspace.id))!
     const shown = `phones of ${called} have been moving to ${URL_THERE} since `
-    const counts = '0 have moved, 3 got a push but have not moved yet, 0 cannot get one, 0 wait'
+    const counts = '0 have moved, 3 got a push but have not moved yet, 0 cannot get a push, 0 wait for a push'
     const message = checks.find(({ name }) => name === 'Moves')!.message
     expect(message).toContain(shown)
     expect(message).toContain(counts)

@@ -44,7 +44,7 @@ export async function readDesignerBundle(path: string): Promise<DesignerBundle> 
   const json = files.get('pass.json')
   if (!json) throw new CliError(`${path} has no pass.json, so it is not a template of Pass Designer`)
   if (files.has('signature') || files.has('manifest.json')) {
-    throw new CliError(`${path} is a signed pass, so its values are those of a holder, and not samples`, {
+    throw new CliError(`${path} is a signed pass: it contains the values of a holder instead of examples`, {
       hint: `import the .pkpasstemplate, or read the passes of another provider with ${programName()} packages.`,
     })
   }
@@ -163,7 +163,7 @@ function scaleOf(name: string): number {
 function problemOf(language: string, type: string | undefined, bytes: Buffer): string | undefined {
   if (language !== '' && !Language.safeParse(language).success) return `${language} is not a language such as pt-BR`
   if (type === undefined) return parseStrings(bytes) ? undefined : 'Is not a strings file'
-  if (type === 'pdf') return 'Phones of other makers show no PDF: export the image as PNG'
+  if (type === 'pdf') return 'Android phones cannot show a PDF: export the image as PNG'
   if (bytes.length > MAX_IMAGE_BYTES) return `Has ${bytes.length} bytes, and at most ${MAX_IMAGE_BYTES} are allowed`
   const facts = inspectImage(bytes)
   return 'fault' in facts ? `The image ${facts.fault}` : undefined

@@ -83,7 +83,7 @@ export function readDefinition(bundle: DesignerBundle, name: string): ReadDefini
   const isEventPoster = passType === 'eventTicket' && isPosterTicket(pass)
   for (const tag of Object.keys(semantics)) {
     const reason =
-      tag === 'seats' ? 'A seat of an event or a trip has fewer facts' : 'An event or a trip does not have this fact'
+      tag === 'seats' ? 'A seat in a template file has fewer facts' : 'An event or a trip does not have this fact'
     report.kept.push({ path: `semantics.${tag}`, reason })
   }
   const design = {
@@ -240,7 +240,7 @@ function readPlaces({ locations }: JsonObject, { texts, report }: FieldContext) 
       return []
     }
     if (location.altitude !== undefined && location.altitude !== null) {
-      report.unmapped.push({ path: `${path}.altitude`, reason: 'A position of a design has no altitude' })
+      report.unmapped.push({ path: `${path}.altitude`, reason: 'A position in a template file has no altitude' })
     }
     const text = textOf(location.relevantText)
     const { latitude, longitude } = location

@@ -102,7 +102,7 @@ export const DesignImage = z.union(
     ImageChoice,
     byLanguage(ImageChoice).refine(
       (images) => !keysOfChoice.some((key) => key in images),
-      'Must have by and map, or only languages',
+      'Must be { by, map, else }, or have one image for each language',
     ),
   ],
   {

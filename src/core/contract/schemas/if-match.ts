@@ -5,7 +5,7 @@ export const IfMatch = z
   .string()
   .regex(
     /^\s*(?:\*|(?:"\d{1,16}"|\d{1,16})(?:\s*,\s*(?:"\d{1,16}"|\d{1,16}))*)\s*$/,
-    'Must be "<revision>", a list of them, or *',
+    'Must be a revision such as "3", a list of revisions, or *',
   )
   .transform((text): '*' | number[] =>
     text.trim() === '*' ? '*' : text.split(',').map((tag) => Number(tag.replaceAll(/["\s]/g, ''))),

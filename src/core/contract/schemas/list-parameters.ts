@@ -103,7 +103,7 @@ export const dryRunParam = booleanParam.default(false).meta({
 /** A number, or a bound such as gte:3 or lte:7. */
 export const numericFilter = z
   .string()
-  .regex(new RegExp(`^(?:gte:|lte:)?${DIGITS}$`), 'Must be a whole number, alone or after gte: or lte:')
+  .regex(new RegExp(`^(?:gte:|lte:)?${DIGITS}$`), 'Must be a whole number, or a bound such as gte:3 or lte:7')
   .transform((text) => {
     const comparison = text.startsWith('gte:') ? '>=' : text.startsWith('lte:') ? '<=' : '='
     return { comparison, value: Number(text.replace(/^.te:/, '')) } as const

@@ -74,11 +74,11 @@ export const ScanStatsQuery = z
   .superRefine((query, context) => {
     checkWindow(scannedWindow, query, context)
     if (new Set(query.groupBy).size > 1) {
-      context.addIssue({ code: 'custom', path: ['groupBy'], message: 'Give either project or gate' })
+      context.addIssue({ code: 'custom', path: ['groupBy'], message: 'Give only one of project and gate' })
     }
     for (const bound of ['scanContextFrom', 'scanContextUntil'] as const) {
       if (query.scanContextKey === undefined || query[bound] === undefined) continue
-      context.addIssue({ code: 'custom', path: [bound], message: 'Give either scanContextKey or a range' })
+      context.addIssue({ code: 'custom', path: [bound], message: 'Cannot be combined with scanContextKey' })
     }
     checkQualifier('zone', 'by', query, context)
     checkQualifier('gate', 'by', query, context)

@@ -134,8 +134,8 @@ function explainMismatch(signature: Signature, body: Buffer, secret: string): Re
   const change = isSmall ? changes.find(({ undo }) => isSigned(undo(body))) : undefined
   if (change) return bodyChanged(`The body was changed after it was signed: ${change.what}.`)
   if ([secret.trim(), `whsec_${secret.trim()}`].some((key) => isSigned(body, key))) {
-    const hint = 'The key is the whole secret, including whsec_, without anything around it.'
-    return { ok: false, reason: 'wrong_secret', message: 'The secret is not written as it was issued.', hint }
+    const hint = 'Use the whole secret, including whsec_, and nothing before or after it.'
+    return { ok: false, reason: 'wrong_secret', message: 'The secret differs from the issued secret.', hint }
   }
   // Deliveries are compact JSON. Any other body was changed, even if the secret is also wrong.
   if (isSmall && JSON.stringify(parseJson(body.toString())) !== body.toString()) {
@@ -144,7 +144,7 @@ function explainMismatch(signature: Signature, body: Buffer, secret: string): Re
   return {
     ok: false,
     reason: 'wrong_secret',
-    message: 'No signature matches. The secret is probably not that of this endpoint.',
+    message: 'No signature matches. The secret probably belongs to another endpoint.',
     hint: 'Check the endpoint and its last rotation. If the secret is right, the body was changed.',
   }
 }

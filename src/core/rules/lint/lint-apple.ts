@@ -55,9 +55,9 @@ function cutWarning(definition: Definition, passType: PassType, field: FrontFiel
     'text-cut',
     pathOf(definition, passType, field),
     `An iPhone cuts ${quote(value || label)}: ${label && value ? `with its label ${quote(label)} it` : 'it'} ` +
-      `is about ${Math.round(width)} points wide, and the row leaves ${Math.round(room)}. Shorten it, show ` +
-      'fewer fields in the row, or move it to the back. A variable is measured with the longer of its ' +
-      'example and default, or at its maxLength if it has neither',
+      `is about ${Math.round(width)} points wide, and the row has space for ${Math.round(room)}. Shorten it, show ` +
+      'fewer fields in the row, or move it to the back. The width of a variable is that of its example or default ' +
+      '(the longer one), or that of maxLength letters if it has neither',
   )
 }
 

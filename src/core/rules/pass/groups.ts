@@ -32,7 +32,7 @@ export function compileGroup(
   const used = new Set(placeholdersIn(definition.group.key))
   const variable = definition.variables.find(({ name }) => used.has(name))
   const path = variable ? ['variables', variable.name] : ['group', 'key']
-  const message = `Makes a group key that is too long: at most ${MAX_GROUP_KEY_CHARACTERS} characters`
+  const message = `Results in a group key that is too long: at most ${MAX_GROUP_KEY_CHARACTERS} characters`
   return (scope) =>
     [...(groupKeyOf(definition, scope) ?? '')].length > MAX_GROUP_KEY_CHARACTERS ? [{ path, message }] : []
 }

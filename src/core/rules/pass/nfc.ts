@@ -29,7 +29,7 @@ export function* checkNfc(definition: Definition): Generator<Issue> {
   if (!nfc) return
   if (!isP256Key(nfc.publicKey)) yield { path: ['nfc', 'publicKey'], message: NFC_KEY_FORM }
   const reason = findUnsendable(exampleText(definition, nfc.message).text)
-  if (reason) yield { path: ['nfc', 'message'], message: `Cannot be sent to a reader: it ${reason}` }
+  if (reason) yield { path: ['nfc', 'message'], message: `Cannot be sent to a reader: the message ${reason}` }
 }
 
 /** Compiles the check of the NFC message of a pass. Returns `undefined` if the message has no placeholder. */
@@ -42,7 +42,7 @@ export function compileNfc({ nfc }: Pick<Definition, 'nfc'>): ((scope: Scope) =>
     const cause = findCause(names, scope, (text) => !isAscii(text))
     const isPrinted = cause === 'pass.scanCode' && scope.has(SCAN_PAYLOAD)
     const path = isPrinted ? ['scanPayload'] : pathOfValue(cause)
-    return [{ path, message: `Makes an NFC message that cannot be sent to a reader: it ${reason}` }]
+    return [{ path, message: `Results in an NFC message that cannot be sent to a reader: the message ${reason}` }]
   }
 }
 

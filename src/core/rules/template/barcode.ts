@@ -19,7 +19,7 @@ export function* checkBarcode(definition: Definition): Generator<Issue> {
   }
   const example = exampleMessage(definition)
   const reason = example.isComplete ? findUndrawable(format, example.text) : findUnfitting(format, example.text)
-  if (reason) yield { path: PATH, message: `Cannot be drawn: it ${reason}` }
+  if (reason) yield { path: PATH, message: `Cannot be drawn: the message ${reason}` }
 }
 
 /** Compiles the check that the barcode of a pass can be drawn. Returns `undefined` if the design has no barcode. */
@@ -33,9 +33,9 @@ export function compileBarcode(definition: Definition): ((scope: Scope) => Issue
     const message = barcodeMessage(definition, scope)
     const reason = isPrinted || names.length > 0 ? findUndrawable(format, message) : undefined
     if (!reason) return []
-    if (isPrinted) return [{ path: ['scanPayload'], message: `Makes a barcode that cannot be drawn: it ${reason}` }]
+    if (isPrinted) return [{ path: ['scanPayload'], message: `Cannot be drawn as a barcode: the message ${reason}` }]
     const cause = findCause(names, scope, (text) => foreignCharacter(format, text) !== undefined)
-    return [{ path: pathOfValue(cause), message: `Makes a barcode that cannot be drawn: its message ${reason}` }]
+    return [{ path: pathOfValue(cause), message: `Results in a barcode that cannot be drawn: its message ${reason}` }]
   }
 }
 

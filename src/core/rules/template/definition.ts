@@ -290,7 +290,7 @@ function describeTexts(path: Issue['path']): string {
   if (key === 'timezone') return 'A timezone can have the placeholder of one variable only'
   return !['start', 'end', 'expiresAt'].includes(key)
     ? 'Must be a whole number or the placeholder of a variable'
-    : 'Is not a date-time: use placeholders for the whole, or for its date, time and offset, such as ' +
+    : 'Is not a date-time: use a placeholder for the whole date-time, or for its date, time, or offset, such as ' +
         '{{date}}T{{time}}Z'
 }
 

@@ -50,7 +50,7 @@ export function compileLinks(definition: Definition): ((scope: Scope) => Issue[]
   if (links.length === 0) return undefined
   return (scope) =>
     links.flatMap(({ text, path, isSafe, wanted }) =>
-      isSafe(fill(text, scope)) ? [] : [{ path, message: `Makes a link that is not allowed: it must ${wanted}` }],
+      isSafe(fill(text, scope)) ? [] : [{ path, message: `Results in a forbidden link: the link must ${wanted}` }],
     )
 }
 

@@ -36,8 +36,8 @@ function checkCurrencies(written: WrittenDefinition): Issue[] {
   const formats = currencies.size * Math.max(1, languagesOf(written).length)
   if (formats <= MAX_CURRENCY_FORMATS) return []
   const message =
-    `Makes a pass format ${currencies.size} currencies in each of its languages, ${formats} in total, and at ` +
-    `most ${MAX_CURRENCY_FORMATS} are allowed: use fewer`
+    `Each pass formats ${currencies.size} currencies in each of its languages. These are ${formats} in total, and at ` +
+    `most ${MAX_CURRENCY_FORMATS} are allowed: use fewer currencies`
   return [{ path: ['design', 'fields'], message }]
 }
 
@@ -59,8 +59,8 @@ function checkPlaceholderCount(written: WrittenDefinition): Issue[] {
   }
   if (total <= MAX_PLACEHOLDERS) return []
   const message =
-    `Makes a pass render ${total} placeholders in all of its languages, and at most ${MAX_PLACEHOLDERS} are ` +
-    `allowed: use fewer in this text, which has ${most.count}`
+    `Each pass renders ${total} placeholders in all of its languages, and at most ${MAX_PLACEHOLDERS} are allowed: ` +
+    `use fewer. This text has the most (${most.count})`
   return [{ path: most.path, message }]
 }
 

@@ -128,7 +128,7 @@ function advice(declared: Map<string, VariableDefinition>, cause: Oversize['caus
 export function toValueIssues(oversizes: Oversize[]): Issue[] {
   return oversizes.map(({ path, bytes, max, cause }) => ({
     path: cause ? pathOfValue(cause.name) : [],
-    message: `Makes ${placeOf(path)} ${bytes} bytes long, and at most ${max} are allowed: shorten it`,
+    message: `With this value, ${placeOf(path)} has ${bytes} bytes, and at most ${max} are allowed: shorten it`,
   }))
 }
 

@@ -104,7 +104,7 @@ async function placeInZone(
   const next = zoneId === undefined ? door.zoneId : zoneId
   if (next === null) {
     if (direction !== undefined)
-      throw validationError([{ path: ['direction'], message: 'Requires that the door has a zone' }])
+      throw validationError([{ path: ['direction'], message: 'The door has no zone: also set zoneId' }])
     return { zoneId: null, direction: null }
   }
   // Without this lock, a concurrent request could delete the zone.
@@ -181,7 +181,7 @@ async function requireRoom(
   }
   const used = has.doors + has.uses
   if (used + uses > MAX_DOORS) {
-    const message = `A project can have ${MAX_DOORS} doors and open uses of invitations: revoke doors, or cancel invitations.`
+    const message = `A project can have ${MAX_DOORS} doors and unused places of invitations: revoke or cancel some.`
     throw limitError('doors', MAX_DOORS, used, message)
   }
 }

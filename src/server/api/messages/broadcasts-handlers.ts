@@ -120,9 +120,9 @@ async function requireWholeClasses(
   if (body.googleVia !== 'class') return
   const googleViaError = (message: string) => validationError([{ path: ['googleVia'], message }])
   if (body.filter)
-    throw googleViaError('Must be object if a filter is given, because a class message reaches all holders of a class.')
+    throw googleViaError('Must be "object" if a filter is given: a class message reaches all holders of a class.')
   if (!parseMessage(body, services.wallets, now).platforms.includes('google'))
-    throw googleViaError('Requires google in platforms.')
+    throw googleViaError('Requires "google" in platforms.')
   await requireProject(store, workspaceId, projectId)
   if (await store.broadcasts.sharesClasses(workspaceId, projectId)) {
     throw googleViaError('Passes of other projects use the same templates, and would show the message, too.')

@@ -58,7 +58,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
     // Report the rejection only if no concurrent request created the pass.
     if (!pass && rejection) return { externalPassId, problem: rejection }
     if (!pass) {
-      if (!context.token.projectIds) throw new Error(`The pass ${externalPassId} was written and cannot be read`)
+      if (!context.token.projectIds) throw new Error(`The pass ${externalPassId} was written, but cannot be read`)
       const message = 'The externalPassId is already used by a pass of another project.'
       return { externalPassId, problem: new ApiError('DUPLICATE_PASS', { message }) }
     }

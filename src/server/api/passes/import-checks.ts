@@ -79,8 +79,8 @@ export function findIdentityMismatch(
 }
 
 const SHARED =
-  'Other workspaces use the pass type and the issuer of this server, too. Ask the operator for a separate identity for passes of ' +
-  'another provider (passes identity add … --workspace).'
+  'Other workspaces use the pass type and the issuer of this server, too. Ask the operator for a separate identity ' +
+  'for passes of another provider ("passes identity add" with --workspace).'
 
 /** The number of passes of each device, in accepted rows that are not stored yet. */
 export type NamedDevices = Map<string, number>

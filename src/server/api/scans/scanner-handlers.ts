@@ -210,14 +210,14 @@ function readCursor(
   { projectId, since }: { projectId?: string | undefined; since?: string | undefined },
 ) {
   const pageCursor = decodeCursor(cursor)
-  if (!pageCursor) throw validationError([{ path: ['cursor'], message: 'Is not a cursor of a snapshot' }])
+  if (!pageCursor) throw validationError([{ path: ['cursor'], message: 'Is not a cursor of a snapshot; omit it' }])
   if (projectId !== undefined && projectId !== pageCursor.projectId) {
     throw validationError([
       { path: ['cursor'], message: 'Belongs to the snapshot of another project; start without a cursor' },
     ])
   }
   if (since !== undefined && !('since' in pageCursor.position && pageCursor.position.since === since)) {
-    throw validationError([{ path: ['cursor'], message: 'Belongs to the changes since another snapshot' }])
+    throw validationError([{ path: ['cursor'], message: 'Belongs to the changes since another snapshot; omit it' }])
   }
   return pageCursor
 }

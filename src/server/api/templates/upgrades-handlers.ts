@@ -99,7 +99,7 @@ async function requireFewPending(tx: Repositories, workspaceId: string): Promise
   const used = await tx.upgrades.countPending(workspaceId)
   if (used < MAX_PENDING) return
   throw new ApiError('CONFLICT', {
-    message: `The workspace has ${used} pending upgrades, and at most ${MAX_PENDING} are allowed. Wait for one, or stop one.`,
+    message: `The workspace has ${used} pending upgrades; ${MAX_PENDING} are allowed. Stop one, or wait until one ends.`,
     details: { allowed: MAX_PENDING, used },
   })
 }

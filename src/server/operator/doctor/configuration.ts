@@ -32,7 +32,7 @@ export function checkConfiguration(config: Config): Promise<Check[]> {
         parseFaults(config.faults)
         if (config.isProduction && config.allowInsecureWebhooks) {
           return failed(
-            'Webhooks can be sent to hosts of the local network, which is only for development.',
+            'Webhooks can be sent to hosts of the local network. Use this setting only for development.',
             'leave out --allow-insecure-webhooks (PASSES_ALLOW_INSECURE_WEBHOOKS)',
           )
         }
@@ -49,7 +49,7 @@ function badgesExamination({ badgesFolder, platforms }: Config): Record<string, 
   const check = () => {
     const badges = loadBadges(badgesFolder)
     const lacking = platforms.filter((platform) => !badges.find(platform, 'en')).map((name) => `${name}/en.svg`)
-    const without = lacking.length > 0 ? `; without ${lacking.join(' and ')}, other languages get a text button` : ''
+    const without = lacking.length > 0 ? `; ${lacking.join(' and ')} missing, so other languages get a text button` : ''
     return passed(`${badges.all.length} in ${badgesFolder}${without}`)
   }
   return { Badges: { fix: 'arrange the folder as docs/hosted-pages.md shows', check } }
@@ -77,7 +77,7 @@ export function checkServerKey(config: Config, database: Database | undefined): 
         return passed(
           known === fingerprint(keys.current)
             ? 'matches the database'
-            : 'a previous key matches: a server changes to the current key when it next starts',
+            : 'a previous key matches: at its next start, a server changes the database to the current key',
         )
       },
     },

@@ -164,10 +164,10 @@ const FIX_CLASS =
  */
 async function checkLocations(issuerId: string, rejections: KnownLocationRejections): Promise<Finding> {
   const rejection = await rejections.find(issuerId)
-  if (!rejection) return passed('Google has rejected no locations')
+  if (!rejection) return passed('Google has not rejected locations')
   return skipped(
-    `passes are issued without locations, because Google rejected them for the issuer ${issuerId} at ` +
-      `${rejection.at}: ${rejection.message} Ask the support of Google Wallet to allow them, then run ` +
-      '"passes doctor --write"',
+    `passes are issued without locations, because Google rejected locations for the issuer ${issuerId} at ` +
+      `${rejection.at}: ${rejection.message} Ask the support of Google Wallet to allow them, then run "passes doctor ` +
+      '--write"',
   )
 }

@@ -51,7 +51,7 @@ const TIMEOUT_MS = 5_000
 export function checkPauses({ metrics }: Pick<Config, 'metrics'>): Promise<Check[]> {
   const check = (): Finding | Promise<Finding> => {
     if (!metrics || metrics.port === 0) {
-      return skipped('shown by the metric passes_identity_paused of each worker: give the --metrics-port of the worker')
+      return skipped('each worker reports pauses in its metrics: give the --metrics-port of the worker')
     }
     return ask(`http://${urlHost(metrics.host)}:${metrics.port}/metrics`)
   }

@@ -110,7 +110,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       const lines: string[] = []
       for (const { workspaceId, workspaceName, url, startedAt, id } of moves) {
         const { moved, silent, refused, waiting } = await store.moves.findProgress(workspaceId, { id, startedAt })
-        const left = `${silent} got a push but have not moved yet, ${refused} cannot get one, ${waiting} wait`
+        const left = `${silent} got a push but have not moved yet, ${refused} cannot get a push, ${waiting} wait for a push`
         lines.push(
           `phones of ${workspaceName} have been moving to ${url} since ${startedAt.toISOString()}: ${moved} have moved, ${left}`,
         )

@@ -148,7 +148,7 @@ const rules: Record<string, (value: never, report: Report) => void> = {
   Barcode({ format, message, messageEncoding }: Record<'format' | 'message' | 'messageEncoding', string>, report) {
     const known = barcodeFormatOf('apple', format)
     const reason = known && findUndrawable(known, message)
-    if (reason) report(['message'], `Cannot be drawn: it ${reason}`)
+    if (reason) report(['message'], `Cannot be drawn: the message ${reason}`)
     else if (messageEncoding.toLowerCase() === 'iso-8859-1' && !isLatin1(message)) {
       report(['message'], 'Contains characters that iso-8859-1 does not have: set messageEncoding to utf-8')
     }

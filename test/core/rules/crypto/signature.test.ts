@@ -124,13 +124,13 @@ describe('detects changes', () => {
   })
 
   const wrong: [what: string, sent: string, key: string, words: string][] = [
-    ['the secret of another endpoint', body, 'whsec_other', 'not that of this endpoint'],
-    ['no secret at all', body, '', 'not that of this endpoint'],
-    ['the secret without whsec_', body, secret.slice(6), 'not written as it was issued'],
-    ['the secret with a newline', body, `${secret}\n`, 'not written as it was issued'],
-    ['the secret with a blank and without whsec_', body, ` ${secret.slice(6)}`, 'not written as it was issued'],
-    ['a body whose order of keys changed', JSON.stringify(sorted), secret, 'not that of this endpoint'],
-    ['another content', body.replace('T-1', 'T-2'), secret, 'not that of this endpoint'],
+    ['the secret of another endpoint', body, 'whsec_other', 'belongs to another endpoint'],
+    ['no secret at all', body, '', 'belongs to another endpoint'],
+    ['the secret without whsec_', body, secret.slice(6), 'differs from the issued secret'],
+    ['the secret with a newline', body, `${secret}\n`, 'differs from the issued secret'],
+    ['the secret with a blank and without whsec_', body, ` ${secret.slice(6)}`, 'differs from the issued secret'],
+    ['a body whose order of keys changed', JSON.stringify(sorted), secret, 'belongs to another endpoint'],
+    ['another content', body.replace('T-1', 'T-2'), secret, 'belongs to another endpoint'],
   ]
 
   test.each(wrong)('%s', (_, sent, key, words) => {

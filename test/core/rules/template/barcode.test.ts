@@ -62,7 +62,7 @@ test('rejects values whose barcode cannot be drawn, with the variable and the li
     issues: [
       {
         path: ['variables', 'more'],
-        message: 'Makes a barcode that cannot be drawn: its message holds "漢", and code128 supports ASCII only',
+        message: 'Results in a barcode that cannot be drawn: its message holds "漢", and code128 supports ASCII only',
       },
     ],
   })
@@ -70,7 +70,7 @@ test('rejects values whose barcode cannot be drawn, with the variable and the li
     issues: [
       {
         path: ['variables', 'more'],
-        message: 'Makes a barcode that cannot be drawn: its message has 4004 bytes, and qr holds at most 2953',
+        message: 'Results in a barcode that cannot be drawn: its message has 4004 bytes, and qr holds at most 2953',
       },
     ],
   })
@@ -89,7 +89,7 @@ test('rejects on publish what cannot be drawn with any values', () => {
   expect(problems({ format: 'code128', message: '漢{{code}}' })).toEqual([
     {
       path: ['design', 'barcode', 'message'],
-      message: 'Cannot be drawn: it holds "漢", and code128 supports ASCII only',
+      message: 'Cannot be drawn: the message holds "漢", and code128 supports ASCII only',
     },
   ])
   expect(problems({ format: 'code128', message: '{{code}}' }, 'é')).toHaveLength(1)
@@ -154,7 +154,7 @@ describe('publish', () => {
   test('checks constants completely, and variables by their example or default', () => {
     expect(problems({ format: 'ean13', message: '4006381333931' })).toEqual([])
     expect(problems({ format: 'ean13', message: '4006381333932' })).toEqual([
-      { path: MESSAGE, message: 'Cannot be drawn: it ends with 2, and its check digit is 1' },
+      { path: MESSAGE, message: 'Cannot be drawn: the message ends with 2, and its check digit is 1' },
     ])
     const message = '{{code}}'
     expect(problems({ format: 'ean13', message }, {})).toEqual([])
@@ -163,7 +163,7 @@ describe('publish', () => {
     expect(problems({ format: 'itf', message }, { default: '123' })).toMatchObject([{ path: MESSAGE }])
     expect(problems({ format: 'ean13', message: '400{{code}}' }, {})).toEqual([])
     expect(problems({ format: 'ean13', message: 'M-{{code}}' }, {})).toEqual([
-      { path: MESSAGE, message: 'Cannot be drawn: it holds "M", and ean13 supports digits only' },
+      { path: MESSAGE, message: 'Cannot be drawn: the message holds "M", and ean13 supports digits only' },
     ])
     expect(problems({ format: 'code39', message: '{{pass.id}}' })).toMatchObject([{ path: MESSAGE }])
   })
@@ -175,7 +175,7 @@ test('rejects values that do not fit a linear format, with the variable', () => 
     issues: [
       {
         path: ['variables', 'more'],
-        message: 'Makes a barcode that cannot be drawn: its message ends with 2, and its check digit is 1',
+        message: 'Results in a barcode that cannot be drawn: its message ends with 2, and its check digit is 1',
       },
     ],
   })

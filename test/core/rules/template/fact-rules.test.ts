@@ -65,6 +65,6 @@ test.each([
 test('the error of a group key that is too long names its variable', () => {
   const definition = about({ group: { key: '{{pass.label}} {{to}}' } })
   const checked = compilePass(definition)({ ...facts, variables: { to: 'x'.repeat(252) } })
-  const message = 'Makes a group key that is too long: at most 255 characters'
+  const message = 'Results in a group key that is too long: at most 255 characters'
   expect(checked).toEqual({ issues: [{ path: ['variables', 'to'], message }] })
 })

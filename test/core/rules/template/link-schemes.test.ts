@@ -106,7 +106,7 @@ test('a pass whose value makes a link of an override unsafe is rejected', () => 
   const check = compileLinks(parseDefinition(withOverrides({ google })))!
   expect(check(new Map([['site', 'https://example.com']]))).toEqual([])
   expect(check(new Map([['site', 'data:x']]))).toEqual([
-    { path: ['variables', 'site'], message: `Makes a link that is not allowed: it must ${MUST}` },
+    { path: ['variables', 'site'], message: `Results in a forbidden link: the link must ${MUST}` },
   ])
 })
 
@@ -126,7 +126,7 @@ test('a pass whose value makes a link unsafe is rejected, with the path of the v
     })
   expect(check('https://example.com')).not.toHaveProperty('issues')
   expect(check('javascript:alert(1)')).toEqual({
-    issues: [{ path: ['variables', 'site'], message: `Makes a link that is not allowed: it must ${MUST}` }],
+    issues: [{ path: ['variables', 'site'], message: `Results in a forbidden link: the link must ${MUST}` }],
   })
 })
 

@@ -25,7 +25,7 @@ test('counts each placeholder in every language that renders it, and names the t
   expect(checkRenderWork(fits)).toEqual([])
   const exceeds = withFields({ back: [field('a'), field('b', 626)] })
   const message = expect.stringMatching(
-    `render ${MAX_PLACEHOLDERS + 4} placeholders.* at most ${MAX_PLACEHOLDERS} .*text, which has 2504`,
+    `renders ${MAX_PLACEHOLDERS + 4} placeholders.* at most ${MAX_PLACEHOLDERS} .*text has the most .2504.`,
   )
   expect(checkRenderWork(exceeds)).toEqual([{ path: ['design', 'fields', 'back', 1, 'value'], message }])
 })

@@ -74,7 +74,7 @@ test('names the largest of values that are too large, with its field', () => {
   expect(issuesOf({ a: 'x'.repeat(8000), b: 'ü'.repeat(96), 'pass.label': 'L' })).toEqual([
     {
       path: ['variables', 'a'],
-      message: 'Makes design.fields.back.0.value 8193 bytes long, and at most 8192 are allowed: shorten it',
+      message: 'With this value, design.fields.back.0.value has 8193 bytes, and at most 8192 are allowed: shorten it',
     },
   ])
   expect(issuesOf({ a: '', b: '', 'pass.label': 'L'.repeat(8193) })[0]!.path).toEqual(['label'])

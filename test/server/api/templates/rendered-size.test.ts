@@ -39,7 +39,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const variables = { about: 'ü'.repeat(4097) }
     const issue = {
       path: ['variables', 'about'],
-      message: 'Makes design.fields.back.0.value 8194 bytes long, and at most 8192 are allowed: shorten it',
+      message: 'With this value, design.fields.back.0.value has 8194 bytes, and at most 8192 are allowed: shorten it',
     }
     const rejection = { status: 400, errorCode: 'VALIDATION_ERROR', details: { issues: [issue] } }
     expect(await workspace.refused(create, { body: passBody(template.id, { variables }) })).toMatchObject(rejection)
@@ -63,7 +63,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
       {
         path: ['definition', 'apple', 'userInfo', 'x'],
         message: expect.stringContaining(
-          `render ${MAX_PLACEHOLDERS + 2} placeholders in all of its languages, and at most ${MAX_PLACEHOLDERS} are allowed`,
+          `renders ${MAX_PLACEHOLDERS + 2} placeholders in all of its languages, and at most ${MAX_PLACEHOLDERS} are allowed`,
         ),
       },
     ]
