@@ -38,7 +38,7 @@ export default class Update extends BulkCommand {
     'dry-run': Flags.boolean({ summary: 'Check every row on the server, and change nothing.', default: false }),
     notify: Flags.boolean({
       summary:
-        'Make Android phones ring for changed fields with a changeMessage, as iPhones do, at most 3 times in 24 hours.',
+        'Make Android phones, like iPhones, ring for changed fields with a changeMessage, at most 3 times in 24 h.',
       default: false,
     }),
     concurrency: concurrencyFlag,

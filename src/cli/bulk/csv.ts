@@ -136,7 +136,7 @@ async function readable<T>(read: () => Promise<T>, last: LastRead): Promise<T> {
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
     const isHuge = error.code === 'CSV_MAX_RECORD_SIZE'
-    const why = isHuge ? 'is longer than 1 MiB: a quote that is never closed, or a huge cell' : NEVER_CLOSED
+    const why = isHuge ? 'is longer than 1 MiB: a quote is never closed, or a cell is too large' : NEVER_CLOSED
     throw new CliError(`The row that begins in line ${last.line + 1} ${why}`, {
       code: error.code,
       hint: 'fix the file and run again with --restart: completed rows are not repeated.',

@@ -141,7 +141,7 @@ export function showChains(
   if (chains.length === 0) lines.push('The chain is empty.')
   if (waiting > 0) lines.push(`${count(waiting)} entries are not chained yet. A running server chains them in seconds.`)
   if (!isKeyKnown && chains.length > 0) {
-    lines.push('The key came from the database or file. To detect a replaced key, use your own --public-key FILE.')
+    lines.push('A replaced signing key is detected only with --public-key: give your own copy of the public key.')
   }
   return lines.join('\n')
 }

@@ -140,7 +140,7 @@ export const commands: ResourceCommands = {
       ...ifMatchFlag,
       notify: Flags.boolean({
         summary:
-          'Make Android phones ring for changed fields with a changeMessage, as iPhones do, at most 3 times in 24 hours.',
+          'Make Android phones, like iPhones, ring for changed fields with a changeMessage, at most 3 times in 24 h.',
       }),
       'dry-run': Flags.boolean({ summary: 'Show the updated pass, and change nothing.' }),
     },

@@ -53,7 +53,7 @@ export const commands: ResourceCommands = {
       return { profile: name, path }
     },
     print: ({ profile }) => `The token of profile ${profile} is deleted from this machine.`,
-    note: () => (overridingVariables().includes('PASSES_TOKEN') ? 'Commands still use the PASSES_TOKEN.' : undefined),
+    note: () => (overridingVariables().includes('PASSES_TOKEN') ? 'Commands still use PASSES_TOKEN.' : undefined),
   }),
   'profile:list': itemsCommand({
     summary: 'List the stored profiles, and the one in use.',

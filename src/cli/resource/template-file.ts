@@ -57,10 +57,10 @@ export const commands: ResourceCommands = {
   'template:strings': localCommand({
     summary: 'Export the texts of a template file for translation, and import translations.',
     description:
-      'With --language, writes a JSON file with one entry for each text of the definition: its path (key), the text in ' +
-      'the default language (source), and its translation (target, empty if there is none). With --in, writes the ' +
-      'targets of that JSON file to the template file, and changes nothing else. If a key does not exist, a source has ' +
-      'changed, or a target could not be published, nothing is written.',
+      'With --language, writes a JSON file with one entry for each text of the definition: its path (key), the text ' +
+      'in the default language (source), and its translation (target, empty if there is none). With --in, writes the ' +
+      'targets of that JSON file to the template file, and changes nothing else. If a key does not exist, a source ' +
+      'has changed, or publishing would reject a target, nothing is written.',
     examples: [
       'template strings ticket.json --language de --out de.json',
       {

@@ -71,9 +71,7 @@ export function withFailedJobs(
     const ids = id === undefined ? undefined : isUuidText(id) ? [id.toLowerCase()] : []
     const count = await work(store, { ...(workspaceId && { workspaceId }), ids })
     if (ids && count === 0) {
-      throw new OperatorError(
-        `Job ${id} is neither discarded nor quarantined. To list the jobs that are, run "passes jobs list".`,
-      )
+      throw new OperatorError(`Job ${id} is neither failed nor quarantined. To list such jobs, run "passes jobs list".`)
     }
     return count
   })

@@ -93,7 +93,7 @@ test('an unclosed quote in a large file fails at 1 MiB, without reading the rest
   const content = `id,label\n1,Ada\n2,"Grace\n${'3,Joan\n'.repeat(300_000)}`
   await expect(read(content, { chunkBytes: 65_536 })).rejects.toMatchObject({
     code: 'CSV_MAX_RECORD_SIZE',
-    message: expect.stringContaining('line 3 is longer than 1 MiB: a quote that is never closed, or a huge cell'),
+    message: expect.stringContaining('line 3 is longer than 1 MiB: a quote is never closed, or a cell is too large'),
   })
 })
 

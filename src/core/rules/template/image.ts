@@ -87,7 +87,7 @@ function inspectPng(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit 
     else if (kind === 'acTL') isAnimated = true
     else if (kind !== 'fdAT' && isAncillary(bytes[at + 4]!)) metadataBytes += length
     if (metadataBytes > MAX_PNG_METADATA_BYTES) {
-      return { fault: 'has more than 1 MiB of metadata (profiles, EXIF, text): save it without' }
+      return { fault: 'has more than 1 MiB of metadata (profiles, EXIF, text): save the image without metadata' }
     }
     at += CHUNK_BYTES + length
     if (kind === 'IEND') break
@@ -175,8 +175,8 @@ function inspectJpeg(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit
 function tooMuchMetadata(): Unfit {
   return {
     fault:
-      `has more than ${MAX_JPEG_METADATA_BYTES / 1024 / 1024} MiB of metadata (profiles, EXIF, text): save it ` +
-      'without',
+      `has more than ${MAX_JPEG_METADATA_BYTES / 1024 / 1024} MiB of metadata (profiles, EXIF, text): save the image ` +
+      'without metadata',
   }
 }
 
