@@ -105,7 +105,7 @@ function symbolStyle(depth: ColorDepth): string {
   return `${back('#000000', depth)}${front('#ffffff', depth)}`
 }
 
-/** The color depth of a terminal in bits; 1 is no color. */
+/** The color depth of a terminal, in bits; with 1, nothing is colored. */
 export type ColorDepth = 1 | 8 | 24
 
 function paint(lines: readonly Line[], colors: Card['colors'], depth: ColorDepth): string[] {
@@ -225,7 +225,7 @@ export function halfBlocks(modules: Modules): string[] {
 const blocks = [' ', '▀', '▄', '█']
 
 function framed({ pixs, pixx, pixy }: { pixs: number[]; pixx: number; pixy: number }, quietZone: number): Modules {
-  // The height of a row in modules. A PDF417 row is several modules tall, and the library returns each row only once.
+  // The height of a row, in modules. The library returns each row once, but a row of PDF417 is several modules tall.
   const tall = (pixx * pixy) / pixs.length
   return Array.from({ length: pixy + 2 * quietZone }, (_, row) =>
     Array.from({ length: pixx + 2 * quietZone }, (__, column) => {

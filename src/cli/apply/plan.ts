@@ -154,7 +154,7 @@ function planProject(client: Client, file: ProjectFile, stored: readonly Project
           ids.set(wanted.name, (await client.projects.create({ body: { ...wanted, unique: true } })).id)
           return 'created'
         } catch (error) {
-          // Update the project if a concurrent run created it.
+          // If a concurrent run created the project, update it. Otherwise, the step would fail with a conflict.
           const id = error instanceof ApiError && error.code === 'CONFLICT' && error.details.projectId
           if (typeof id !== 'string') throw error
           ids.set(wanted.name, id)
@@ -270,7 +270,7 @@ function planWebhook(client: Client, file: WebhookFile, stored: readonly Webhook
       if (!(error instanceof ApiError) || error.status >= 500) throw error
       await secrets.delete(url)
       const { webhookId } = error.details
-      // Update the webhook if a concurrent run created it. That run has the secret.
+      // If a concurrent run created the webhook, update that webhook. Only the other run has the secret.
       if (error.code === 'CONFLICT' && typeof webhookId === 'string') return bringUp(webhookId)
       throw error
     }

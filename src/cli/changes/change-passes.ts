@@ -65,7 +65,7 @@ export function changeConcurrently<Item, Name extends string>({ concurrency, cha
   return async (client: Client, items: Item[]): Promise<RowResult<Name>[]> => {
     // Abort concurrent requests after the first error that stops the run, because their retries would delay the exit.
     const stop = new AbortController()
-    // Allow any number of listeners, because each request adds one, and Node warns about a leak above ten.
+    // Allow any number of listeners. Each request adds a listener, and Node would warn about a leak above ten.
     setMaxListeners(0, stop.signal)
     const changeItem = async (item: Item): Promise<RowResult<Name>> => {
       try {

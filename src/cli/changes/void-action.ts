@@ -65,7 +65,7 @@ function planVoidColumns(
       externalId: idColumn(externalIdColumn),
       reason: namedColumn(reasonColumn, 'reason', 'the reason', '--reason-column'),
     },
-    // Accept other columns, so that a guest list can be used directly.
+    // Accept other columns. Otherwise, users would have to edit a guest list before they can use it.
     { ignoresOthers: true },
   )
 }

@@ -71,7 +71,7 @@ export abstract class BaseCommand extends Command {
 
   /** Returns a line for each flag in a message whose value came from an environment variable. */
   #sourcesOf(message: string): string[] {
-    // Strip the punctuation and value after the name of a flag, as in `--port:` and `--role=boss`.
+    // Strip the punctuation and value after a flag, as in `--port:` and `--role=boss`. Otherwise, no name would match.
     const named = message
       .split(' ')
       .map((word) => ['=', ':', '.', ','].reduce((rest, end) => rest.split(end)[0]!, word))
@@ -90,7 +90,7 @@ export abstract class BaseCommand extends Command {
 
   /** Prints JSON without the colors that oclif would add. */
   override logJson(value: unknown): void {
-    // Print nothing for a command that returns nothing, because it has already printed its value.
+    // Print nothing for a command that returns nothing, because such a command has already printed its value.
     if (value === undefined) return
     process.stdout.write(`${JSON.stringify(value, undefined, 2)}\n`)
   }

@@ -60,7 +60,7 @@ export function describeFailure(error: unknown, context: FailureContext = {}): F
 
 export function formatFailure(failure: Failure, options: { color: boolean }): string {
   const [first, ...more] = failure.message.split('\n')
-  // Omit the label after Ctrl-C, because nothing went wrong.
+  // Omit the label "Error:" after Ctrl-C, because nothing went wrong.
   const label = failure.code === 'INTERRUPTED' ? '' : `${options.color ? styleText('red', 'Error:') : 'Error:'} `
   return [
     `${label}${printable(first ?? '')}`,
@@ -227,7 +227,7 @@ export function suggestCommand(words: readonly string[], commands: readonly stri
       return { command, distance: editDistance(typed, command), most: Math.max(2, command.length / 3) }
     })
     .filter(({ distance, most }) => distance <= most)
-  // If distances are equal, prefer the command with more words, because it uses all of the typed words.
+  // If distances are equal, prefer the command with more words, because that command uses all of the typed words.
   const wordsIn = ({ command }: { command: string }) => command.split(' ').length
   return candidates.sort((a, b) => a.distance - b.distance || wordsIn(b) - wordsIn(a))[0]?.command
 }
@@ -257,7 +257,7 @@ export interface LocatedIssue extends Issue {
 export async function locateIssues<T extends Issue>(text: string, issues: readonly T[]): Promise<(T & LocatedIssue)[]> {
   const { isNode, LineCounter, parseDocument } = await import('yaml')
   const lineCounter = new LineCounter()
-  // Use the YAML parser: JSON is a subset of YAML, and the parser keeps positions.
+  // Use the YAML parser, which also reads JSON, and keeps the positions that `JSON.parse` loses.
   const document = parseDocument(text, { lineCounter, uniqueKeys: false, logLevel: 'silent' })
   return issues.map((issue) => {
     for (let length = issue.path.length; length >= 0; length -= 1) {

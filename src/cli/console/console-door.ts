@@ -50,7 +50,7 @@ export interface DoorOptions extends ConsoleEnvironment {
   onChange: () => void
 }
 
-/** The door of the console; see `createDoor`. Never throws: errors become outcomes or notices. */
+/** The door of the console; see `createDoor`. Its methods never throw: errors become outcomes or notices. */
 export interface Door {
   readonly state: DoorState
   /** Scans a payload. Resolves to the outcome, which `onOutcome` also receives. */

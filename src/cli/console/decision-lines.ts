@@ -114,8 +114,8 @@ function textsOf(decision: Outcome, room: Room, now: Date): TextLine[] {
   const foot = { text: joined([...lastUse(decision, now), clockTime(decision.readAt)], room.width) }
   const air = room.height - head.length - message.length - 1
   if (air < 0) {
-    // For a rejected scan, put the message before the other facts: a low screen cuts off the last lines, and the
-    // message has the time and place of the last use.
+    // For a rejected scan, put the message before the other facts, because it has the time and place of the last use. A
+    // low screen cuts off the last lines.
     const known = decision.result === 'accepted' ? [...door, ...message] : [...message, ...door]
     return [...top, ...(door.length > 0 ? known : [about, ...message])].slice(0, room.height)
   }

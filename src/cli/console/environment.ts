@@ -53,7 +53,7 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
       station: () => station,
       rejectionText,
     },
-    // A placeholder: the client adds the access token.
+    // The token is a placeholder, because the client adds the access token.
     identity: { token: 'console', door },
     async openStore() {
       makePrivateFolder(folder)

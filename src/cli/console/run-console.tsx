@@ -172,7 +172,7 @@ function SpanText({ span, color }: { span: Span; color: boolean }) {
       {...(color && background && { backgroundColor: background })}
       bold={bold}
       dimColor={dim}
-      // Without color, mark backgrounds with inverse.
+      // Without color, draw backgrounds inverse. Otherwise, they would not be visible.
       inverse={inverse || (!color && background !== undefined)}
     >
       {text}

@@ -84,7 +84,7 @@ export const PassJson = z
     if (pass.boardingPass && pass.boardingPass.transitType === undefined) {
       context.addIssue({ code: 'custom', path: ['boardingPass'], message: 'A boarding pass needs a transitType' })
     }
-    // Check the keys of the poster separately, because it repeats the keys of the classic style.
+    // Check the keys of the poster separately, because the poster repeats keys of the classic style.
     for (const fields of [present.flatMap((style) => fieldsOf(pass[style]!)), posterFieldsOf(pass)]) {
       const keys = fields.map(({ key }) => key)
       const twice = keys.find((key, index) => keys.indexOf(key) !== index)

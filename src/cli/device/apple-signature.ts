@@ -31,7 +31,7 @@ export function verifySignature(signature: Buffer, content: Buffer, rootPem: str
   try {
     return check(signed, content, rootPem, at)
   } catch (error) {
-    // An OpenSSL error means that OpenSSL cannot read an included certificate or key.
+    // An OpenSSL error means that an included certificate or key is malformed, and with it the signature.
     const isMalformed = error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_OSSL')
     throw isMalformed ? notWellFormed(error) : error
   }
@@ -127,8 +127,8 @@ function check(
   // This check also accepts a GeneralizedTime, because its class in asn1js extends UTCTime.
   if (!(signingTime instanceof UTCTime)) throw new SignatureError('the signing time is missing')
   const chain = chainOf(certificates, signer, rootPem)
-  // Replace the tag: the message has the attributes with the tag of an implicit [0], but the signature covers them with
-  // the tag of a SET (RFC 5652, 5.4).
+  // Replace the tag. The message contains the attributes with the tag of an implicit [0], but the signature covers the
+  // attributes with the tag of a SET (RFC 5652, 5.4).
   const signedBytes = Buffer.from(signed.attributes!.valueBeforeDecodeView)
   signedBytes[0] = 0x31
   if (!verify('sha256', signedBytes, chain.key, signed.signature)) {

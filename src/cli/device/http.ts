@@ -122,7 +122,7 @@ export async function findSaveJwt(link: string): Promise<string> {
 async function open(link: string, platform: keyof typeof userAgents): Promise<{ answer?: Answer; location?: string }> {
   const headers = {
     'user-agent': userAgents[platform],
-    // Do not list `text/html`: the sandbox would respond with a page for browsers.
+    // Do not list `text/html`. Otherwise, the sandbox would respond with a page for browsers.
     accept: '*/*',
     ...(platform === 'google' && { 'sec-ch-ua-platform': '"Android"' }),
   }

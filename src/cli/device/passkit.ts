@@ -77,7 +77,7 @@ function authorization({ authenticationToken }: PassSecret): Record<string, stri
 
 const Changed = z.object({
   serialNumbers: z.array(z.string()),
-  // Reject a number. Because of a number, a real phone would silently stop its updates.
+  // Reject a number, which would silently stop the updates of a real phone.
   lastUpdated: z.string(),
 })
 type Changed = z.output<typeof Changed>

@@ -116,7 +116,7 @@ export function openDevice(folder: string, name: string | undefined): DeviceFile
   return {
     name: chosen,
     read: () => readDevice(folder, chosen),
-    // Change the file under a lock, because one process can watch a phone while another one uses it.
+    // Lock the file. Otherwise, a process that watches the phone could overwrite the changes of another process.
     update: (change) =>
       underLock(join(folder, chosen), () => {
         const changed = change(readDevice(folder, chosen))

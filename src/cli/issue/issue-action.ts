@@ -162,7 +162,7 @@ async function update(
     const call = { params: { id: pass.id }, body: changeTo(pass, wanted) }
     return { outcome: 'updated', cells: cellsOf(await client.passes.update(call, { signal, idempotent: true })) }
   } catch (error) {
-    // Report a pass that was voided concurrently as a void pass. Any other error stops the run.
+    // If the pass was voided concurrently, report the row like any other row of a void pass.
     if (!(error instanceof ApiError && error.code === 'PASS_ALREADY_VOIDED')) throw error
     return { outcome: 'void', error: voidPass(pass.id) }
   }

@@ -4,7 +4,7 @@ import { chooseColumns, columnsOf, type ListShape, read } from './shape.ts'
 
 /**
  * Formats rows as CSV with the requested columns, or all of them. Set `header` to `false` when rows are already
- * written. In a separate module, so that the CSV library is loaded only when needed.
+ * written. This module is separate, so that the CSV library is loaded only when needed.
  */
 export function csvOf<T>(
   shape: ListShape<T>,

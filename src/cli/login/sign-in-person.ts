@@ -114,7 +114,7 @@ export async function endSession({ url, token }: { url: string; token: string })
       method: 'POST',
       headers: { authorization: `Bearer ${token}` },
     })
-    // Treat an unknown session as ended.
+    // Treat 401 as success: the server does not know the session, so the session has ended.
     return status === 200 || status === 401
   } catch {
     // Ignore the error: the token is deleted even if the server does not respond, and an idle session ends on its own.

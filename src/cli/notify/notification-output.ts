@@ -119,7 +119,7 @@ export function showBroadcast(broadcast: Broadcast, stats?: BroadcastStats): str
   ])
 }
 
-/** Returns the audience of a broadcast. Nothing is sent. */
+/** Returns the audience of a broadcast, without sending anything. */
 export async function forecastBroadcast(
   { broadcasts }: Client,
   params: { id: string },

@@ -182,7 +182,7 @@ export const commands: ResourceCommands = {
         ['Name', name],
         ['Ends', expiresAt === undefined ? null : localTimeOr(expiresAt, 'never')],
       ])
-      // Omit the limits if the token is bound to projects, because the server does not return them.
+      // Omit the limits if the token is bound to projects, because the server then returns no limits.
       return limits && usage ? `${facts}\n\n${showLimits(limits, usage, terminalWidth())}` : facts
     },
   }),

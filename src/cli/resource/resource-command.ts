@@ -6,7 +6,7 @@ import { ClientCommand } from '../command/client-command.ts'
 import { confirm } from '../command/prompt.ts'
 import { onePage, type PagedList, type ShownList } from '../list/show-list.ts'
 
-/** Commands by id, such as `webhook:get`. The build writes a module per command, where oclif looks for it. */
+/** Commands by id, such as `webhook:get`. The build writes each command to the module in which oclif looks for it. */
 export type ResourceCommands = Record<string, typeof BaseCommand>
 
 type Arguments = Interfaces.ArgInput
@@ -153,7 +153,7 @@ async function show<A extends Arguments, F extends FlagInputs, R>(
   return spec.value ? spec.value(result) : result
 }
 
-/** Returns the message for a command that created its database. The path of the database was probably mistyped. */
+/** Returns the message for a command that had to create its database, probably because the path was mistyped. */
 export function madeDatabase(file: string): string {
   return (
     `The database ${file} did not exist and was created. Select the database of your server with --database ` +

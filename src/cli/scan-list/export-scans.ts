@@ -79,7 +79,7 @@ async function openOutput(path: string, query: object, options: ScanExportOption
 
 /** An output file, written page by page. An interrupted export can be resumed. */
 interface ExportFile {
-  /** The point to resume from; `undefined` at the start. */
+  /** The point from which the export resumes; `undefined` if the export begins with the first row. */
   readonly start: ExportPoint | undefined
   /** Appends a page. `point` has the total number of rows and the next cursor, `null` at the end. */
   append(text: string, point: ExportedPoint): Promise<void>
@@ -191,7 +191,7 @@ export async function exportPages<T>(options: ExportOptions<T>): Promise<ExportR
       if (!isRead || stop.aborted) break
     }
   } catch (error) {
-    // Ignore the error of the request that the stop aborted.
+    // After a stop, ignore the error of the aborted request.
     if (!stop.aborted) throw error
   } finally {
     progress?.[Symbol.dispose]()

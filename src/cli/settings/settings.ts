@@ -53,7 +53,7 @@ export function resolveConnection(flags: ConnectionFlags, options: ResolveOption
   const path = profilesPath(environment)
   const chosenUrl = pick(flags.url, '--url', environment.PASSES_URL, 'PASSES_URL')
   let token = pick(flags.token, '--token', environment.PASSES_TOKEN, 'PASSES_TOKEN')
-  // Read the file only if a value is missing, so that a broken file does not affect a command with all values.
+  // Read the file only if needed. Otherwise, a broken file would stop a command whose values are all given.
   const isRead = named || !chosenUrl || !token || options.profileMayBeMissing
   const file = isRead ? readProfiles(path) : { profiles: {} }
   const name = named ?? currentProfile(file)
@@ -117,7 +117,7 @@ export function canColor(stream: ColorStream, environment: Environment = process
   return colorLevel(stream, environment) > 0
 }
 
-/** Returns the color depth of a terminal in bits: 1 cannot show pictures, 8 is 256 colors. */
+/** Returns the color depth of a terminal, in bits: 1 (too few colors for pictures), 8 (256 colors), or 24. */
 export function colorDepth(stream: ColorStream, environment: Environment = process.env): 1 | 8 | 24 {
   return ([1, 1, 8, 24] as const)[colorLevel(stream, environment)]
 }

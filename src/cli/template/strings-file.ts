@@ -146,7 +146,7 @@ function checkChanged(definition: WrittenDefinition, changes: readonly Change[])
 /** Returns the text of the template file with the new translations inserted and everything else unchanged. */
 async function changedText(text: string, changes: readonly Change[], language: string): Promise<string> {
   const { isMap, isNode, isScalar, parseDocument } = await import('yaml')
-  // Use the YAML parser: JSON is a subset of YAML, and the parser keeps positions.
+  // Use the YAML parser, which also reads JSON, and keeps the positions that `JSON.parse` loses.
   const document = parseDocument(text, { logLevel: 'silent' })
   const edits = changes.map((change) => {
     const node = document.getIn(['definition', ...change.place], true)

@@ -41,7 +41,7 @@ export async function findNewerDraft(client: Client, templateId: string): Promis
     if (newest?.stage !== 'draft') return undefined
     return `Version ${newest.version} is a draft: latest is the newest published version.`
   } catch (error) {
-    // Omit the note if the template cannot be read. An upgrade does not need the permission to read templates.
+    // Omit the note if the token cannot read templates, because an upgrade itself does not need that permission.
     if (error instanceof ApiError) return undefined
     throw error
   }

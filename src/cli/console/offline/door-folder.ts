@@ -122,7 +122,7 @@ function readPlace(path: string, project: string | undefined): Place | undefined
     // Use the given project if the file has none, because older versions did not store the project.
     return Place.safeParse({ projectId: project, ...JSON.parse(readFileSync(path, 'utf8')) }).data
   } catch (error) {
-    // Return nothing if the file does not exist or is incomplete.
+    // Treat an incomplete file, which a crash can leave, like a missing file.
     return error instanceof SyntaxError ? undefined : ifMissing(undefined)(error)
   }
 }

@@ -158,7 +158,7 @@ function transactionOn(db: Connection): Transaction {
       return rowsOf(sql, table, index, ...(value === undefined ? [] : [value]), limit)
     },
     list: (table, { after, limit = -1 } = {}) => {
-      // Start at -1, which precedes all keys, because SQLite sorts every text after every number.
+      // Without `after`, start at -1. It precedes all keys, because SQLite sorts every text after every number.
       const sql = 'select value from rows where store = ? and key > ? order by key limit ?'
       return rowsOf(sql, table, after ?? -1, limit)
     },

@@ -133,7 +133,7 @@ function sharedPlaceholder(
 }
 
 function newPlaceholder(tag: string, fact: string, text: string, { variables }: FieldContext): string {
-  // If the tag is part of a person or a place, such as `latitude`, name the variable after the whole path of the fact.
+  // Name the variable of a nested fact, such as `latitude`, after the whole path, because its last key is unclear.
   const isNested = tag.includes('.') && fact.includes('.')
   const key = isNested
     ? fact.replaceAll(/\.(.)/g, (_, letter: string) => letter.toUpperCase())
