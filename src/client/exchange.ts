@@ -13,7 +13,7 @@ import { ApiError, ConnectionError, ForeignServerError, TimeoutError } from './c
  */
 const require = createRequire(import.meta.url)
 
-/** The dispatcher of undici with its connection pools. */
+/** The dispatcher of undici, which keeps connections to servers open. */
 export const Agent: typeof UndiciAgent = require('undici/lib/dispatcher/agent.js')
 const errors: typeof Errors = require('undici/lib/core/errors.js')
 
@@ -26,7 +26,7 @@ function request(dispatcher: Dispatcher, options: Dispatcher.RequestOptions): Pr
   return api.request.call(dispatcher, options)
 }
 
-/** The options of one try of a request. */
+/** The options for sending a request once. */
 export interface ExchangeOptions {
   url: string
   token: string
@@ -35,7 +35,7 @@ export interface ExchangeOptions {
   dispatcher: Dispatcher
 }
 
-/** A request with its body in bytes. */
+/** A request to send, with its body as bytes. */
 export interface SentRequest {
   method: string
   path: string
@@ -72,7 +72,7 @@ export async function bodyOf(
   }
 }
 
-/** Sends a request and resolves at the start of its response. */
+/** Sends a request. Resolves when the response starts. */
 export async function dispatch(sent: SentRequest, options: ExchangeOptions): Promise<Dispatcher.ResponseData> {
   const { method, path, headers, body } = sent
   const { url, token, signal, timeoutSeconds, dispatcher } = options
@@ -95,7 +95,7 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
   } catch (error) {
     throw connectionError(error, sent, options)
   }
-  // Every response of a passes server has a correlation ID, so a successful response without an ID is from another
+  // A passes server sends a correlation ID with each response. A success without a correlation ID is from another
   // server.
   if (answer.statusCode < 400 && !answer.headers['x-correlation-id']) {
     await readForeign(answer.body, sent, options)

@@ -43,7 +43,7 @@ export async function* eachPage<Q extends PageQuery, P extends AnyPage>(
 }
 
 /**
- * Yields the items of a list to its end, 100 per page unless the query has a limit.
+ * Yields the items of a list to the end of the list. Requests pages of 100 items unless the query has a limit.
  * @param list a method of the client, or a function that passes its argument to one
  */
 export function paginate<const Q extends LiteralQuery, T>(

@@ -1,7 +1,7 @@
 import { verify as verifySignature } from '../core/rules/crypto/signature.ts'
 import type { EventData, EventType, RejectionReason, SignatureCheck } from './types.ts'
 
-/** The verifier for receivers of webhooks, without dependencies: the `./webhooks` export of the package. */
+/** The verifier of webhook deliveries, for receivers: the `./webhooks` export of the package. No dependencies. */
 
 interface Envelope<T extends EventType> {
   /** The ID of the delivery, the same in all attempts and redeliveries. Store it to process each event only once. */
@@ -14,12 +14,12 @@ interface Envelope<T extends EventType> {
   data: EventData[T]
 }
 
-/** One event, the body of a delivery. Distinguish events by `type`, and ignore types that you do not know. */
+/** An event: the body of a delivery. Distinguish events by `type`, and ignore unknown types. */
 export type WebhookEvent = { [T in EventType]: Envelope<T> }[EventType]
 
 /** Options of the verification. */
 export interface VerifyOptions {
-  /** The maximum difference between the signature's time and now, in seconds; 300 by default. */
+  /** The maximum difference between the time of the signature and `now`, in seconds; 300 by default. */
   toleranceSeconds?: number
   /** The time of the verification, as a date or in unix seconds; the current time by default. */
   now?: Date | number

@@ -1,7 +1,7 @@
 import { Args } from '@oclif/core'
 import { BaseCommand } from '../cli/command/base-command.ts'
 
-/** Completion scripts: each defines a function that asks `passes complete` for the word at the cursor. */
+/** The shells with a completion script. Each script defines a function that asks `passes complete` what to offer. */
 const shells = ['bash', 'zsh', 'fish'] as const
 
 export default class Completion extends BaseCommand {

@@ -90,7 +90,7 @@ export default class Scan extends ClientCommand {
       overrides: { scanContextKey, validityDate },
     }
     if (flags.stdin) return this.#pipe(door)
-    // Detect color support before `prepareDrawing` sets the color level, which would hide NO_COLOR.
+    // Call `canColor` first: `prepareDrawing` sets FORCE_COLOR, which would hide NO_COLOR.
     const color = canColor(process.stdout) && !flags['no-color']
     prepareDrawing(process.stdout)
     const { runConsole } = await import('../cli/console/run-console.tsx')

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
 
 /**
- * Every error code of the API with its HTTP status and meaning. A code whose meaning starts with "Reserved" is part of
- * the enum but is never returned.
+ * Every error code of the API with its HTTP status and meaning. The API never returns a code whose meaning starts with
+ * "Reserved".
  */
 export const errorTable = {
   UNAUTHORIZED: [401, 'No access token was sent.'],
@@ -100,7 +100,7 @@ export const errorTable = {
   JOB_FAILED: [500, 'Reserved.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>
 
-/** An error code. The set of codes is part of the API, so clients can rely on it. */
+/** An error code. The set of codes is part of the API, so clients can rely on the codes. */
 export type ErrorCode = keyof typeof errorTable
 
 /** A problem of a request: the path of the invalid value, and how to fix the value. */
@@ -110,7 +110,7 @@ export interface Issue {
 }
 
 export interface ApiErrorOptions {
-  /** The problem and how to fix it. Default: the meaning of the code. */
+  /** The message: the problem, and how to fix it. Default: the meaning of the code. */
   message?: string
   details?: Record<string, unknown>
   /** The HTTP status. Set only for INVALID_INPUT, whose status can be 400, 413, or 415. */
@@ -154,7 +154,7 @@ export class SetupError extends Error {
   }
 }
 
-/** The maximum number of issues in a response. Keeps the response size proportional to the request. */
+/** The maximum number of issues in a response. Without a limit, a small request could cause a huge response. */
 export const MAX_ISSUES = 100
 
 /**
@@ -246,8 +246,8 @@ interface RescheduleOptions {
   /** The minimum delay before the next run of the job, in seconds; 0 by default. */
   retryAfterSeconds?: number | undefined
   /**
-   * Whether the run counts as an attempt; true by default. Set it to false if the run had no effect, for example
-   * because it sent no request.
+   * Whether the run counts as an attempt; true by default. Set to false if the run had no effect, for example because
+   * the run sent no request.
    */
   countsAsAttempt?: boolean
   cause?: unknown

@@ -47,7 +47,7 @@ const UNITS = [
   ['second', 1],
 ] as const
 
-/** Returns a duration in its largest unit, rounded down. */
+/** Returns a duration in the largest unit that fits, rounded down: 7,300 seconds are 2 hours. */
 export function inLargestUnit(seconds: number): { unit: (typeof UNITS)[number][0]; count: number } {
   const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? UNITS[3]
   return { unit, count: Math.floor(seconds / size) }

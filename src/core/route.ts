@@ -37,7 +37,7 @@ const MAX_BODY_BYTES = 1024 * 1024
 /** The body limit of endpoints that accept many passes. It is enough for 100 passes with 64 KiB of variables each. */
 export const LARGE_BODY_BYTES = 8 * 1024 * 1024
 
-/** An endpoint, declared once for the server, the client, /openapi.json, and the tests. */
+/** The declaration of an endpoint, from which the server, the client, /openapi.json, and the tests derive. */
 export interface Route {
   method: Method
   /** The path, with parameters in braces: /v1/passes/{id}. */
@@ -58,7 +58,7 @@ export interface Route {
   description?: string
   params?: z.ZodObject
   query?: z.ZodObject
-  /** Headers that the endpoint reads in addition to the common ones, in lower case. */
+  /** The headers that the endpoint reads in addition to the common headers. Names are in lower case. */
   headers?: z.ZodObject
   body?: z.ZodType
   /** The limit of the body, in bytes; 1 MiB by default. */
@@ -72,7 +72,7 @@ export interface Route {
   compressed?: true
   /** The content types of files that the endpoint can return instead of JSON. */
   files?: readonly string[]
-  /** Whether a success is a stream of server-sent events. The response schema describes each event. */
+  /** Whether a success response is a stream of server-sent events. The response schema describes one event. */
   eventStream?: true
   /** The schema of the response body by success status, or `null` for a response without content. */
   responses: { readonly [status: number]: z.ZodType | null }

@@ -174,7 +174,7 @@ export async function forward(rawBody: string, to: string, secret: string): Prom
   }
 }
 
-/** Writes a listener's local address to a file named after the process id. Returns a function that removes the file. */
+/** Writes the address of a listener to a file named by the process ID. Returns a function that removes the file. */
 function announceListener(folder: string, url: string): () => void {
   const file = join(folder, String(process.pid))
   makePrivateFolder(folder)

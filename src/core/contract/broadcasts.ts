@@ -28,7 +28,7 @@ export const BroadcastCreate = MessageCreate.extend({
 })
 export type BroadcastCreate = z.output<typeof BroadcastCreate>
 
-/** A message to the passes of a project that are issued at the time of dispatch. */
+/** A broadcast: a message to all passes of a project that are issued at the time of its dispatch. */
 export const Broadcast = z.strictObject({
   id: Uuid,
   projectId: Uuid,

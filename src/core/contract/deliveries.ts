@@ -16,9 +16,9 @@ export type SubscribableEvent = z.output<typeof SubscribableEvent>
 export const DeliveryStatus = z.enum(['PENDING', 'SUCCESS', 'FAILED'])
 export type DeliveryStatus = z.output<typeof DeliveryStatus>
 
-/** The delivery of one event to one endpoint. */
+/** The delivery of an event to the endpoint of a webhook. */
 export const Delivery = z.strictObject({
-  /** The ID of the delivery, which is also the `id` of its envelope. */
+  /** The ID of the delivery, which is also the `id` in the body that the endpoint receives. */
   id: Uuid,
   webhookId: Uuid,
   eventType: DeliveryEventType,
@@ -26,9 +26,9 @@ export const Delivery = z.strictObject({
   attemptCount: Count,
   /** The HTTP status of the response to the last attempt, or `null` without a response. */
   lastResponseCode: z.int().nullable(),
-  /** The error of the last attempt, or `null` if it succeeded. */
+  /** The error of the last attempt, or `null` if the attempt succeeded. */
   lastError: z.string().nullable(),
-  /** The time of the next attempt, or `null` if there is none. */
+  /** The time of the next attempt, or `null` if no attempt is scheduled. */
   nextAttemptAt: UtcTimestamp.nullable(),
   createdAt: UtcTimestamp,
   updatedAt: UtcTimestamp,
@@ -54,7 +54,7 @@ export const Attempt = z.strictObject({
 })
 export type Attempt = z.output<typeof Attempt>
 
-/** A delivery with its attempts and its body. */
+/** A delivery, with its attempts and its body. */
 export const DeliveryDetail = z.strictObject({
   ...Delivery.shape,
   /** The attempts of the delivery, oldest first. */

@@ -9,7 +9,7 @@ export const MAX_DOOR_DAYS = 30
 
 /** The headers that a door sends with each request. The server ignores invalid values, so that a door keeps working. */
 export const doorHeaders = {
-  /** The version of the door page: 1 to 64 letters, digits, dots, plus, minus, or underscores. */
+  /** The version of the door page: 1 to 64 characters (letters, digits, dots, plus, minus, underscores). */
   version: 'x-door-version',
   /** The number of scans that the door has not uploaded yet: 0 to 9999999. */
   pending: 'x-door-pending',

@@ -9,7 +9,7 @@ export type ImageType = z.output<typeof ImageType>
 /** The maximum size of an image: 5 MiB. */
 export const MAX_IMAGE_BYTES = 5 * 1024 * 1024
 
-/** An uploaded image, without its content. */
+/** The properties of an uploaded image, without its content. */
 export const Image = z.strictObject({
   id: Uuid,
   contentType: ImageType,

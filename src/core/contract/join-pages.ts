@@ -74,7 +74,7 @@ export const JoinPageWrite = z.strictObject({
 })
 export type JoinPageWrite = z.output<typeof JoinPageWrite>
 
-/** A public page where visitors create their own pass of a template. */
+/** A join page: a public page on which each visitor creates a pass of a template. */
 export const JoinPage = z.strictObject({
   templateId: Uuid,
   ...settings,

@@ -133,7 +133,7 @@ export const RedemptionExplanation = z.strictObject({
 })
 export type RedemptionExplanation = z.output<typeof RedemptionExplanation>
 
-/** The request body that evaluates the recorded scans of a period again, under another policy. */
+/** The request body of a replay, which evaluates the recorded scans of a period under another policy. */
 export const PolicyReplay = z
   .strictObject({
     projectId: Uuid,

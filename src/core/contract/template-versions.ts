@@ -8,7 +8,7 @@ import { PlatformRejection } from './wallets.ts'
 
 const Stage = z.enum(['draft', 'published'])
 
-/** A version of a template: a draft, which can change, or a published version, which cannot. */
+/** A version of a template. A draft can change. A published version cannot. */
 export const TemplateVersion = z.strictObject({
   id: Uuid,
   templateId: Uuid,
@@ -20,7 +20,7 @@ export const TemplateVersion = z.strictObject({
 })
 export type TemplateVersion = z.output<typeof TemplateVersion>
 
-/** A version with its content, its warnings, and the last rejection of a platform. */
+/** A version of a template with its content, its warnings, and the last rejection by a platform. */
 export const TemplateVersionDetail = TemplateVersion.extend({
   definition: Definition,
   warnings: z.array(Warning),
@@ -28,7 +28,7 @@ export const TemplateVersionDetail = TemplateVersion.extend({
 })
 export type TemplateVersionDetail = z.output<typeof TemplateVersionDetail>
 
-/** A sample pass of a version: the card that the previews draw, and the content for each configured platform. */
+/** A preview of a version: the card of a sample pass, and the content of the pass for each configured platform. */
 export const TemplatePreview = z.strictObject({
   card: z.looseObject({}),
   apple: z.looseObject({}).nullable(),

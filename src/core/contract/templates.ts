@@ -5,7 +5,7 @@ import { Definition, PassType } from './schemas/definition.ts'
 import { anyOf, listQuery } from './schemas/list-parameters.ts'
 import { TemplateVersionDetail } from './template-versions.ts'
 
-/** The key of a template in files and commands. Unique in its workspace. */
+/** The key by which files and commands refer to a template. Unique in the workspace. */
 export const TemplateKey = z
   .string()
   .regex(/^[a-z0-9-]{1,64}$/, 'Must be 1 to 64 lowercase letters, digits or hyphens, such as day-ticket')

@@ -5,7 +5,7 @@ import { Count, ErrorCode, PositiveInt, pageOf, route, UtcTimestamp } from './sc
 import { anyOf, booleanParam, checkQualifier, integerParam, pageQuery } from './schemas/list-parameters.ts'
 import { Platform } from './schemas/platform.ts'
 
-/** A permanent rejection by a platform. It is not retried until the version, the pass, or the platform changes. */
+/** A permanent rejection by a platform. The server retries only after a change of the version, pass, or platform. */
 export const PlatformRejection = z.strictObject({
   platform: Platform,
   code: ErrorCode,
@@ -44,7 +44,7 @@ export const PassWallets = z.strictObject({
       lastError: z.string().nullable(),
     })
     .nullable(),
-  /** The rejection of the pass or its template version by a platform, or `null`. */
+  /** The rejection of the pass, or of its template version, by a platform. `null` if there is none. */
   lastError: PlatformRejection.nullable(),
 })
 export type PassWallets = z.output<typeof PassWallets>
@@ -96,7 +96,7 @@ export const DeviceLog = z.strictObject({
 })
 export type DeviceLog = z.output<typeof DeviceLog>
 
-/** The freshness objective: the share of reachable phones that must have the latest version within a time. */
+/** The freshness objective: the share of reachable phones that must have the latest version after `withinSeconds`. */
 export const FRESHNESS = { objective: 0.999, withinSeconds: 300 }
 
 /** The maximum number of devices per nudge. One transaction updates all of them, and blocks other writers. */

@@ -16,14 +16,14 @@ export const Webhook = z.strictObject({
   events: z.array(SubscribableEvent),
   description: z.string(),
   status: WebhookStatus,
-  /** The reason that the webhook is disabled, or `null` if it is enabled. */
+  /** The reason why the webhook is disabled, or `null` if the webhook is enabled. */
   disabledReason: z.string().nullable(),
   createdAt: UtcTimestamp,
   updatedAt: UtcTimestamp,
 })
 export type Webhook = z.output<typeof Webhook>
 
-/** A webhook with its signing secret. Only the responses to a create and a rotation contain the secret. */
+/** A webhook with its signing secret: the response when a webhook is created, or when its secret is rotated. */
 export const WebhookWithSecret = z.strictObject({ ...Webhook.shape, secret: z.string() })
 export type WebhookWithSecret = z.output<typeof WebhookWithSecret>
 

@@ -12,7 +12,7 @@ import { components, toSchema } from './schemas.ts'
 import { DESCRIPTION, tags } from './text.ts'
 import { describeWebhooks } from './webhooks.ts'
 
-/** The cached descriptions of routes, because describing all routes takes half a second. */
+/** The descriptions of routes. Cached, because it takes half a second to describe all routes. */
 const described = new Map<Route, ReturnType<typeof describe>>()
 
 /** Describes all routes, one per step. Between the steps, a server can do other work. */
@@ -34,7 +34,7 @@ export const info = {
   license: { name: 'MIT', identifier: 'MIT' },
 }
 
-/** Returns the API description (OpenAPI 3.1), generated from the contract that the server enforces. */
+/** Returns the API description (OpenAPI 3.1). It is generated from the contract that the server enforces. */
 export function openApiDocument() {
   return {
     openapi: '3.1.0',

@@ -18,7 +18,7 @@ const degrees = (max: number) => z.union([z.number().min(-max).max(max), text(1,
 
 const position = { latitude: degrees(maxDegrees.latitude), longitude: degrees(maxDegrees.longitude) }
 
-/** The event that a pass is for. Both wallets use it for tickets and reminders. */
+/** The event that a pass is for. Both wallets use these facts for tickets and reminders. */
 export const EventFacts = z.strictObject({
   name: called,
   venue: z.strictObject({ name: called, address: called, ...position }).optional(),
@@ -65,7 +65,7 @@ export type TripFacts = InOneLanguage<z.output<typeof TripFacts>>
 
 const moments = ['doorsAt', 'startsAt', 'endsAt', 'boardsAt', 'departsAt', 'arrivesAt']
 
-/** Returns the required format of an event or trip property by its key, or `undefined` if any text is valid. */
+/** Returns the required format of a fact of an event or trip by its key, or `undefined` if any text is valid. */
 export function factKind(key: string): 'moment' | 'timeZone' | keyof typeof maxDegrees | undefined {
   if (moments.includes(key)) return 'moment'
   return key === 'timeZone' || key === 'latitude' || key === 'longitude' ? key : undefined

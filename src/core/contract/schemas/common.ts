@@ -59,7 +59,7 @@ export function text(min: number, max: number) {
     .meta({ type: 'string', ...(min > 0 && { minLength: min }), maxLength: max })
 }
 
-/** Rejects the key `__proto__` in an object with arbitrary keys. Zod would silently drop it. */
+/** Rejects the key `__proto__` in an object with arbitrary keys. Otherwise, zod would silently drop this key. */
 export function withoutProto<Schema extends z.ZodType>(schema: Schema) {
   return z.preprocess((written: z.input<Schema>, context) => {
     if (isJsonObject(written) && Object.hasOwn(written, '__proto__'))

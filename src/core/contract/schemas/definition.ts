@@ -83,7 +83,7 @@ const choiceOf = <Value extends z.ZodType>(value: Value) =>
       (map) => Object.keys(map).length <= MAX_STATES,
       `Must have at most ${MAX_STATES} states`,
     ),
-    /** The value for any other state. If omitted, a pass in another state has no value. */
+    /** The value for all other states. If omitted, a pass in another state has no value. */
     else: value.optional(),
   })
 
@@ -239,7 +239,7 @@ export const GoogleOverrides = z.strictObject({
   classKey: text(1, 1024).optional(),
   /** The key of the field that shows the points of a loyalty card. */
   points: FieldKey.optional(),
-  /** The keys of the fields in each row of the front. Default: the fields of the design in order, in rows of three. */
+  /** The keys of the fields in each row of the front. Default: all fields in the order of the design, three per row. */
   rows: z.array(z.array(FieldKey).min(1).max(3)).min(1).max(3).optional(),
   /** The externalPassIds of linked passes. They can contain placeholders. */
   linkedPasses: z.array(text(1, 255)).max(10).optional(),
@@ -263,7 +263,7 @@ export const Nfc = z.strictObject({
   message: text(1, 255),
   /** The public key of the NFC readers, required for iPhones: P-256, as an X.509 SubjectPublicKeyInfo in base64. */
   publicKey: text(1, 255),
-  /** Whether an iPhone asks for Face ID or Touch ID before it sends the message. */
+  /** Whether an iPhone requires Face ID or Touch ID to send the message. */
   requiresAuthentication: z.boolean().optional(),
 })
 export type Nfc = z.output<typeof Nfc>
@@ -287,7 +287,7 @@ export const Definition = z.strictObject({
   door: DoorInstructions.optional(),
   event: EventFacts.optional(),
   trip: TripFacts.optional(),
-  /** The key that the passes of a group share, such as the tickets of an order. It can contain placeholders. */
+  /** The group of a pass. Passes with the same filled key, such as the tickets of an order, form a group. */
   group: z.strictObject({ key: text(1, 255) }).optional(),
   /** The codes of accepted warnings. */
   accept: z.array(WarningCode).max(50).optional(),

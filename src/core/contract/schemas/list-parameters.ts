@@ -9,7 +9,7 @@ const MAX_OFFSET = Number.MAX_SAFE_INTEGER
 /** The pattern of a number with up to 16 digits. A later check rejects numbers above 9007199254740991. */
 const DIGITS = '\\d{1,16}'
 
-/** Returns the schema of an integer parameter. It accepts text from a query, and a number from the client library. */
+/** Returns the schema of an integer parameter, which is a text in a query, and a number in the client library. */
 export function integerParam(minimum: number, maximum: number) {
   return (
     z
@@ -31,7 +31,7 @@ export function integerParam(minimum: number, maximum: number) {
   )
 }
 
-/** The maximum number of values of one parameter. The database checks each value for each row. */
+/** The maximum number of values of a repeated parameter, because the database compares each row with each value. */
 export const MAX_ALTERNATIVES = 20
 
 /** The maximum number of values of a substring filter, which costs more than other filters. */
@@ -133,7 +133,7 @@ export function windowParams<const N extends WindowNames>(names: N, items: strin
 
 type WindowNames = readonly [from: string, to: string, since: string, until: string]
 
-/** Rejects a bound that is given under both of its names. */
+/** Rejects a bound of a time window that is given under both of its names. */
 export function checkWindow(names: WindowNames, query: Record<string, unknown>, context: z.RefinementCtx): void {
   const [from, to, since, until] = names
   for (const [name, other] of [

@@ -4,7 +4,7 @@ import { text } from './common.ts'
 /** The maximum number of devices per imported pass. */
 export const MAX_IMPORTED_DEVICES = 100
 
-/** Matches text without control characters. The pattern lists them, because `\P{Cc}` would require the flag `u`. */
+/** Matches text without control characters. It lists their codes, because `\P{Cc}` would require the flag `u`. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to reject
 const WITHOUT_CONTROL_CHARACTERS = /^[^\x00-\x1f\x7f-\x9f]*$/
 

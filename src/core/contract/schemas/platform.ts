@@ -5,7 +5,7 @@ import type { ErrorCode } from '../../errors.ts'
 export const Platform = z.enum(['apple', 'google'])
 export type Platform = z.output<typeof Platform>
 
-/** Every platform, in the order in which they are listed. */
+/** Every platform, in the order for display. */
 export const platforms = Platform.options
 
 /** Returns a record with the result of `of` for each platform. */

@@ -4,11 +4,11 @@ import { directions } from '../../rules/zones/presence.ts'
 import { Count, text, UtcTimestamp } from './common.ts'
 import { RedemptionPolicy } from './redemption.ts'
 
-/** The result of an attempt, as door staff see it. */
+/** The result of a scan attempt, as door staff see it. */
 export const ScanResult = z.enum(['accepted', 'duplicate', 'unknown', 'ambiguous', 'denied', 'reversal'])
 export type ScanResult = z.output<typeof ScanResult>
 
-/** The reason for the result, as door staff see it. */
+/** The reason for the result of a scan attempt, as door staff see it. */
 export const ScanReasonCode = z.enum([
   'valid',
   'stale_identifier',
@@ -30,7 +30,7 @@ export type ScanReasonCode = z.output<typeof ScanReasonCode>
 export const LedgerResult = z.enum(['accepted', 'denied', 'reversal'])
 export type LedgerResult = z.output<typeof LedgerResult>
 
-/** The reason for the result in the ledger. */
+/** The reason for the result of a scan, as the ledger stores it. */
 export const LedgerReason = z.enum([
   'valid',
   'already_used',
@@ -59,7 +59,7 @@ export const ScanContext = z.strictObject({
 })
 export type ScanContext = z.output<typeof ScanContext>
 
-/** The direction of a movement: into the zone, or out of it. */
+/** The direction of a movement: into or out of a zone. */
 export const Direction = z.enum(directions)
 export type Direction = z.output<typeof Direction>
 

@@ -32,7 +32,7 @@ export function sumOf(sums: BalanceSums | null, name: string): BalanceSum {
   return (sums && Object.hasOwn(sums, name) && sums[name]) || { sum: 0, count: 0, at: 0 }
 }
 
-/** Returns the balance of this name in a definition. */
+/** Returns the definition of the balance with this name, if it exists. */
 export function findBalance({ balances = {} }: Pick<Definition, 'balances'>, name: string) {
   return Object.hasOwn(balances, name) ? balances[name] : undefined
 }
@@ -56,7 +56,7 @@ export function coveredPart(balance: Bounded, value: number, delta: number): num
     : Math.max(0, Math.min(delta, maxOf(balance) - value))
 }
 
-/** A balance of a pass, and its change by an accepted scan. */
+/** A balance of a pass, with its value and its change by an accepted scan. */
 export interface RuledBalance {
   name: string
   value: number
@@ -66,7 +66,7 @@ export interface RuledBalance {
   isUncovered: boolean
 }
 
-/** Returns every balance of a pass in the order of the definition, with its change by an accepted scan. */
+/** Returns every balance of a pass, with its change by an accepted scan, in the order of the definition. */
 export function applyRules(
   { balances = {}, balanceRules = [] }: WithBalances,
   sums: BalanceSums | null,

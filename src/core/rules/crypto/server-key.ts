@@ -22,7 +22,7 @@ export interface ServerKeys {
   previous: Buffer[]
 }
 
-/** The purpose of a subkey. Never rename a purpose: everything that was made with its subkey would become invalid. */
+/** The purpose of a subkey. Never rename a purpose: all secrets and links made with its subkey would become invalid. */
 export type KeyPurpose = 'links' | 'cursors' | 'join-forms' | SecretPurpose | 'fingerprint'
 
 export type SecretPurpose = 'webhook-secrets' | 'identities' | 'sign-ins'

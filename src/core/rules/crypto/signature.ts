@@ -14,7 +14,7 @@ export function newSecret(): string {
   return `whsec_${randomBytes(32).toString('base64url')}`
 }
 
-/** The default maximum difference between the signature's time and the receiver's clock, in seconds. */
+/** The default maximum difference between the time of a signature and the clock of the receiver, in seconds. */
 export const TOLERANCE_SECONDS = 300
 
 /** The reason why a signature is invalid. It helps developers to find the error in a receiver. */

@@ -42,7 +42,7 @@ const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   return remainder
 })
 
-/** Returns the CRC32 (as in zip and PNG) of ASCII text. It detects every change within four adjacent characters. */
+/** Returns the CRC32 (as in zip) of ASCII text. A CRC32 detects every change within four adjacent characters. */
 function crc32(text: string): number {
   let crc = 0xffffffff
   for (const byte of Buffer.from(text, 'latin1')) crc = crcTable[(crc ^ byte) & 0xff]! ^ (crc >>> 8)

@@ -6,7 +6,7 @@ import { oneSpelling } from '../redemption/time-zones.ts'
 import { readFact } from '../template/fact-rules.ts'
 import { fill, type Scope } from '../template/placeholder.ts'
 
-/** An event or a trip with its placeholders filled. Empty values and values of the wrong kind are omitted. */
+/** An event or a trip with its placeholders filled. Empty values, and values in the wrong format, are omitted. */
 export type Filled<Facts> = Facts extends object
   ? { [Key in keyof Facts]?: Key extends keyof typeof maxDegrees ? number : Filled<Facts[Key]> }
   : Facts
@@ -45,7 +45,7 @@ export function zoneOfTripTime(value: string, { trip }: AboutContent, about: Abo
   return about.trip?.[placeOfTime[key]]?.timeZone ?? zoneOfOffset(about.trip?.[key] ?? '')
 }
 
-/** Returns the offset of a date-time as a zone, such as UTC+2; `undefined` for UTC. */
+/** Returns the offset of a date-time as a zone, such as UTC+2. Returns `undefined` for a text with Z or no offset. */
 export function zoneOfOffset(text: string): string | undefined {
   const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)$/.exec(text) ?? []
   return sign && `UTC${sign}${Number(hours)}${minutes === '00' ? '' : `:${minutes}`}`

@@ -17,7 +17,7 @@ export const LOGO = { width: 160, height: 40 } as const
 export const THUMBNAIL = 90
 /** The maximum share of the first line that the header fields take. */
 export const HEADER_SHARE = 0.6
-/** The width of the transit icon between origin and destination, including its gaps. */
+/** The width of the transit icon between origin and destination, including the gaps on both sides. */
 export const SIGN_WIDTH = 64
 
 export const primarySizes: Record<PassType, number> = {

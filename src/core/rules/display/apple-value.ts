@@ -84,7 +84,7 @@ function momentIn(text: string, { timeZone }: ValueLocale): Pick<AppleValue, 'va
 
 type Alignment = NonNullable<FieldDefinition['align']>
 
-/** Returns Apple's alignment, which uses left and right instead of start and end. */
+/** Returns Apple's name of an alignment. Apple uses left and right instead of start and end. */
 export function toAlignment(align: Alignment, { language }: ValueLocale): string {
   if (align === 'center') return 'PKTextAlignmentCenter'
   return (align === 'start') === (directionOfLanguage(language) === 'rtl')
@@ -92,7 +92,7 @@ export function toAlignment(align: Alignment, { language }: ValueLocale): string
     : 'PKTextAlignmentLeft'
 }
 
-/** Returns the alignment of a field in pass.json, or `undefined` if the phone decides. */
+/** Returns the alignment of a field in pass.json, or `undefined` if pass.json leaves the alignment to the phone. */
 export function readAlignment(textAlignment: unknown, { language }: ValueLocale): Alignment | undefined {
   if (textAlignment === 'PKTextAlignmentCenter') return 'center'
   if (textAlignment !== 'PKTextAlignmentLeft' && textAlignment !== 'PKTextAlignmentRight') return undefined

@@ -46,7 +46,7 @@ function oneLine(text: string): string {
     .join(', ')
 }
 
-/** Writes a calendar file (RFC 5545). Times are in UTC, and calendars convert them to the viewer's zone. */
+/** Returns a calendar file (RFC 5545). Its times are in UTC, which calendars convert to the zone of the viewer. */
 export function calendarFile(appointment: Appointment, { uid, sequence, changedAt }: CalendarFacts): string {
   const { title, place, position, start, end } = appointment
   const lines = [

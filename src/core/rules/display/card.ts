@@ -52,7 +52,7 @@ export interface Card extends About {
   /** The first balance of the pass. */
   balance?: CardField
   barcode: { format: BarcodeFormat; message: string; altText: string | null }
-  /** The content for NFC readers. If the message is empty, wallets omit it. */
+  /** The content for NFC readers. Wallets ignore this content if the message is empty. */
   nfc?: NonNullable<Definition['nfc']>
   locations: { latitude: number; longitude: number; relevantText?: string }[]
   /** The filled text of `relevantDate`. Platforms omit a text that is not an ISO 8601 date or date-time. */
@@ -101,7 +101,7 @@ export interface CardField {
 export interface CardFacts {
   passType: PassType
   definition: Definition
-  /** The values of placeholders: the variables of the pass and the system variables. */
+  /** The values of placeholders: of the variables of the pass, and of the system variables. */
   scope: Scope
   /** `null` if the pass never expires. */
   expiresAt: Date | null

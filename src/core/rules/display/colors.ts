@@ -84,7 +84,7 @@ export function contrastOf(one: number, other: number): number {
   return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05)
 }
 
-/** Converts a color as Apple writes it, such as `rgb(26, 43, 60)`, to `#1a2b3c`. Returns `null` for any other text. */
+/** Converts a color in the form of Apple, such as `rgb(26, 43, 60)`, to `#1a2b3c`; else returns `null`. */
 export function parseRgb(text: string | undefined): string | null {
   const channels = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/i
     .exec(text ?? '')
@@ -93,7 +93,7 @@ export function parseRgb(text: string | undefined): string | null {
   return channels?.every((channel) => channel <= 255) ? toHex(channels) : null
 }
 
-/** Converts a color of an override, such as `rgb(26, 43, 60)`, `#1a2b3c`, or `#abc`, to `#1a2b3c`. */
+/** Converts a color of an override, such as `rgb(26, 43, 60)` or `#abc`, to the form `#1a2b3c`; else returns `null`. */
 export function parseColor(text: string): string | null {
   if (!/^#(?:[0-9a-f]{3}|[0-9a-f]{6})$/i.test(text)) return parseRgb(text)
   return text.length === 7 ? text : `#${[...text.slice(1)].map((digit) => digit + digit).join('')}`

@@ -21,7 +21,7 @@ const NUMBER = '-?(?:0|[1-9][0-9]{0,29})(?:\\.[0-9]{1,18})?'
 const { date, time } = dateTimeParts
 const moment = timestampPattern.slice(1, -1)
 
-/** The pattern of each kind of value, without anchors, and its description for messages. */
+/** The pattern (without anchors) of each kind of value, and its description in messages. */
 export const valueKinds: Record<Exclude<ValueKind, 'text'>, { pattern: string; wanted: string }> = {
   number: { pattern: NUMBER, wanted: 'a number such as 1250 or -0.5' },
   percent: { pattern: NUMBER, wanted: 'a percentage such as 15 or 2.5' },

@@ -32,7 +32,7 @@ export interface GenericPoster extends PosterParts {
   header: CardField[]
   primary: CardField[]
   footer: CardField[]
-  /** The fields below the pass and on its back. */
+  /** The additional fields below the pass, and the fields on its back. */
   details: CardField[]
 }
 
@@ -73,7 +73,7 @@ function atVenue(starts: string, locale: ValueLocale): ValueLocale {
   return { ...locale, fallbackZone: locale.fallbackZone ?? zoneOfOffset(starts) }
 }
 
-/** Whether the overrides of an event ticket request the poster: by `poster` or by Apple's `preferredStyleSchemes`. */
+/** Whether the overrides of an event ticket request a poster, with `poster` or with Apple's `preferredStyleSchemes`. */
 export function isPosterTicket(apple: Record<string, unknown> = {}): boolean {
   return apple.poster === true || firstScheme(apple) === 'posterEventTicket'
 }

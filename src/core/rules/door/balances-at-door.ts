@@ -5,7 +5,7 @@ import { balanceField, type DoorLanguage } from '../redemption/scan-message.ts'
 
 type ListedBalance = NonNullable<SnapshotItem['balances']>[number]
 
-/** A balance of a pass as a door knows it. */
+/** A balance of a pass, as an offline door knows the balance. */
 export interface BalanceAtDoor {
   /** The value in the snapshot, plus the changes by later scans of the door. */
   value: number

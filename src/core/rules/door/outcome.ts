@@ -25,7 +25,7 @@ export interface Attempt {
   externalRef: string
   at: Date
   scanContextKey: string | null
-  /** The date for which the scan is evaluated, as YYYY-MM-DD; `null` without one. */
+  /** The date for which the scan is evaluated, as YYYY-MM-DD. If null, the current time applies. */
   validityDate: string | null
   /** Set if the attempt is a movement in a zone. */
   movement?: { zoneId: string; direction: Direction } | undefined
@@ -66,7 +66,7 @@ export interface Outcome {
    * later movements of the door.
    */
   zone?: ScanZone | undefined
-  /** Set if the zone denied the entry because it was full. */
+  /** Set if the entry was denied because the zone was full. */
   isZoneFull?: true | undefined
   readAt: string
   /** The time of the scan in the ledger. For a scan with a validity date, this time is on the validity date. */

@@ -46,8 +46,8 @@ export interface ListedScan {
 /** A scan of this door. The current snapshot might not contain the scan yet. */
 export interface OwnScan extends ListedScan {
   /**
-   * The time when the server recorded the scan. `undefined` until the scan is uploaded, and `null` if the server
-   * permanently rejected it.
+   * The time when the server recorded the scan. `undefined` before the upload, and `null` if the server permanently
+   * rejected the scan.
    */
   recordedAt: string | null | undefined
   /** Set if the scan was a movement in a zone. Exits and re-entries debit no use. */

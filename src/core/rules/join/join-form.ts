@@ -7,7 +7,7 @@ import { checkTranslations, type WrittenText } from '../template/definition-lang
 import { fill, placeholdersIn } from '../template/placeholder.ts'
 import { variablesSchema } from '../template/variables.ts'
 
-/** The settings of a join page that determine its form. */
+/** The settings of a join page that define the form on the page. */
 export type JoinForm = Pick<JoinPageWrite, 'title' | 'intro' | 'fields' | 'labelFrom' | 'consent' | 'identity'>
 
 /** A field of the form of a join page, with the rules from the variables schema of the published version. */
@@ -82,7 +82,7 @@ function kindOf(format: Definition['variables'][number]['format']): FieldKind {
   return format === 'email' || format === 'number' || format === 'url' || format === 'date' ? format : 'text'
 }
 
-/** The result of reading a form: the variables of the pass, or the error of each wrong field. */
+/** The result of reading a form: the variables for the pass, or the error of each invalid field. */
 export type ReadForm = { variables: Record<string, string> } | { errors: Map<string, FieldError> }
 
 /** Checks the values of a form. Clean each value with `cleanValue` first. An empty field sets no variable. */

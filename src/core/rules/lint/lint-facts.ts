@@ -24,7 +24,7 @@ export interface StripPixels extends PixelSize {
   mosaic: Mosaic
 }
 
-/** Returns the path of the field with this key in the design, or `undefined` if the field comes from an override. */
+/** Returns the path of a field in the design by its key, or `undefined` if the design has no such field. */
 export function pathIn({ design }: Definition, key: string): Warning['path'] | undefined {
   for (const [group, fields] of Object.entries(design.fields) as [FieldGroup, { key: string }[]][]) {
     const index = fields.findIndex((field) => field.key === key)

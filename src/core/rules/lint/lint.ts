@@ -24,7 +24,7 @@ export interface LintFacts extends AppleFacts {
   imageTypes?: ImageTypes
 }
 
-/** Returns at most 100 warnings about problems that holders would see. Omits warnings that the definition accepts. */
+/** Returns at most 100 warnings about problems that holders would notice. Omits accepted warnings. */
 export function lintDefinition(facts: LintFacts): Warning[] {
   const accepted = new Set(facts.definition.accept)
   const warnings: Warning[] = []
@@ -196,7 +196,7 @@ const ofTrip: Record<string, string> = {
   'originalDepartureDate with its offset': 'departsAt with its offset',
 }
 
-/** Yields the texts at the top of the card for which Google recommends a maximum length. */
+/** Yields the names at the top of the card, for which Google recommends a maximum length. */
 function* namesOf(facts: { definition: Definition; passType: PassType; kind: GoogleKind; view: GoogleView }) {
   const { definition, kind, view } = facts
   const place = (key: string, ...otherwise: string[]) =>
