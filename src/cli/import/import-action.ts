@@ -148,8 +148,8 @@ function planImportColumns(
       ...(Math.max(found.serialNumber, found.googleObjectId, found.scanPayload) >= 0
         ? []
         : [
-            'None of the columns serialNumber, googleObjectId and scanPayload exists: nothing to import (to ' +
-              'create new passes, run "passes issue")',
+            'None of the columns serialNumber, googleObjectId, and scanPayload exists, so there is nothing to ' +
+              'import (to create new passes, run "passes issue")',
           ]),
       ...(template || found.template >= 0
         ? []
