@@ -144,8 +144,8 @@ export interface Store extends Repositories, Pick<Database, 'passesPerTurn'> {
    */
   forRequests(party: string, options?: RequestStoreOptions): Store
   /**
-   * Returns a store for jobs of a workspace, or for claiming jobs of a queue. Neither statements nor waits for a turn
-   * have a time limit.
+   * Returns a store for jobs of a workspace, or for claiming jobs of a queue. Neither statements nor the wait for their
+   * turn have a time limit.
    */
   forJobs(party: string): Store
 }

@@ -49,7 +49,7 @@ export interface WorkerOptions {
 export interface Worker {
   /** Polls a queue immediately. Called after this process committed jobs of the queue. */
   wake: OnDue
-  /** Whether each queue was polled within `ALIVE_MS` or has no free slot. False while the worker stops. */
+  /** Whether each queue was polled recently (`ALIVE_MS`) or has no free slot. False while the worker stops. */
   isRunning(): boolean
   /** Stops claiming jobs and waits for in-flight jobs to finish. */
   stop(): Promise<void>
@@ -59,7 +59,7 @@ export interface Worker {
 
 const NACK_RETRY_MS = 250
 
-/** The time without a poll after which a queue with free slots counts as hanging. */
+/** The time without a poll after which a queue with free slots counts as hanging; at least two poll intervals. */
 const ALIVE_MS = 30_000
 
 /**

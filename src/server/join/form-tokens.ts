@@ -19,8 +19,8 @@ const MAX_AGE_MS = 24 * 3_600_000
 export interface FormTokens {
   create(templateId: string, at: Date): string
   /**
-   * Returns a random suffix for the externalPassId. The token cannot be derived from the suffix. Returns `undefined` if
-   * the token is too old, or was not created for the page.
+   * Derives the suffix of the externalPassId from a token. The reverse is not possible. Returns `undefined` if the
+   * token is too old, or was not created for the page.
    */
   verify(token: string, templateId: string, at: Date): string | undefined
 }

@@ -55,7 +55,7 @@ interface OpenedPage {
   version: PublishedVersion
   issuer: IssuerFacts
   fields: FormField[]
-  /** The state of the page: `closed` also if the newest version lacks the variable that receives the email address. */
+  /** The state of the page. Also `closed` if the newest version lacks the page's email variable: no link could be sent. */
   state: JoinState
   /** Whether a full page keeps its form, because the form can send the links of existing passes by email. */
   recovers: boolean
@@ -262,7 +262,7 @@ function respond(status: number, page: ReturnType<typeof joinPage>): Response {
 }
 
 /**
- * Redirects to the page of the pass. With `choose`, phones show this page, too.
+ * Redirects to the page of the pass. With `choose`, phones show this page instead of opening a wallet.
  * @throws ApiError LINK_REVOKED if the links were revoked, or the pass has another holder
  */
 function redirectToPass(pass: StoredPass, { links }: JoinServices, now: Date): Response {

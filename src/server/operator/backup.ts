@@ -206,8 +206,8 @@ async function prepare(draft: string, at: Date): Promise<string[]> {
 /** Replaces the database with the draft. Returns the file that keeps the previous database. */
 async function replace(target: string, draft: string, at: Date): Promise<string> {
   const aside = `${target}.replaced-${at.toISOString().replaceAll(/[:.]/g, '-')}`
-  // Link the old file under a second name instead of renaming it. Otherwise, a crash before the next line would leave
-  // no database at the target.
+  // Link the old file under a second name instead of renaming it. Otherwise, a crash before the draft is renamed would
+  // leave no database at the target.
   await link(target, aside)
   moveLogs(target, aside)
   await rename(draft, target)
@@ -231,9 +231,9 @@ export async function appear(draft: string, target: string, rejection: string): 
 }
 
 /**
- * The start of the last line of a backup. A backup is a SQLite database followed by this line, which contains the
- * length and the SHA-256 of the database. SQLite reads only the pages that its header counts, so a backup also opens as
- * a database.
+ * The start of the last line of a backup. The line follows the SQLite database, and contains the length and the SHA-256
+ * of the database: a separate checksum file could get lost. SQLite reads only the pages that its header counts, so a
+ * backup also opens as a database.
  */
 const MARK = '\npasses-backup-1 '
 const LINE = /\npasses-backup-1 bytes=(\d+) sha256=([0-9a-f]{64})\n$/

@@ -15,7 +15,7 @@ export interface HandOverSearch {
   project?: string | undefined
   template?: string | undefined
   /**
-   * The identity whose passes are exported, because an import accepts the passes of only one identity. `server` is the
+   * The identity whose passes are exported. Default: all identities, but an import accepts only one. `server` is the
    * identity that the flags of serve configure.
    */
   identity?: string | undefined
@@ -64,7 +64,7 @@ export interface OpenHandOver {
   pages: AsyncIterable<string[][]>
   /** The rows for `passes balances import`: an entry for each balance that differs from its start. */
   balances: AsyncIterable<string[][]>
-  /** The counts of the pages that were read until now. */
+  /** The counts of the pages that were read so far. */
   counts: HandOverCounts
   identities: Record<Platform, Set<string>>
   /** Records the hand-over and its counts, but no pass data, in the audit log. */

@@ -24,8 +24,8 @@ const types: Record<string, string> = {
 }
 
 /**
- * The script that redirects iPads to the Apple link, because to the server they look like a Macintosh. The redirect
- * happens once per history entry, so that a visitor who comes back or reloads stays on the page.
+ * The script that redirects iPads to the Apple link. The server cannot, because an iPad identifies as a Macintosh. The
+ * redirect happens once per history entry, so that a visitor who comes back or reloads stays on the page.
  */
 export const tabletScript = browserAsset('scripts/tablet.js')
 
@@ -69,7 +69,7 @@ function iconFile(base64: string): Buffer {
   return Buffer.concat([header, png])
 }
 
-/** The logo of the class that `doctor` writes. Every server has it, because the platform fetches it. */
+/** The logo of the class that `doctor` writes. Every server serves this logo, so that the platform can fetch it. */
 export const trialLogo = asset('logo.png', 'image/png', plainPng(660, 660, '#3b4cc0'))
 
 /** The script that copies the address in the hint for in-app browsers. Without scripts, visitors select the address. */

@@ -86,7 +86,7 @@ function readBadge(path: string, platform: Platform): { language: string; file: 
   return { language, file: asset(`badge-${platform}-${language}${extension}`, contentType, content, SEALED) }
 }
 
-/** The policy of a badge, without which an SVG that is opened directly could run or load anything. */
+/** The policy of a badge. Without this policy, an SVG that is opened directly could run or load anything. */
 const SEALED = { 'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox" }
 
 /**

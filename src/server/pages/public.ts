@@ -37,7 +37,7 @@ export interface PublicOptions {
   hasSignIn: boolean
 }
 
-/** The number of bytes for which a file counts as one more request against the limit. */
+/** A unit of file size, in bytes. Each full unit counts as one more request against the limit. */
 const BYTES_A_REQUEST = 256 * 1024
 
 /** Mounts all routes without a token, except hosted links and the routes of wallets. */

@@ -36,9 +36,9 @@ const MAX_LANGUAGES = 30
 
 /**
  * Returns the languages of a page for the `Accept-Language` header of a visitor. The issuer's texts are in a requested
- * language of the definition, or else in the definition's default language. The words of the page are in the same
- * language if the visitor requested it and it is translated, or else in another requested language, the default
- * language, or English.
+ * language of the definition, or else in the definition's default language. The words of the page are in the first
+ * language with a translation, in this order: the language of the texts if the visitor requested it, the other
+ * requested languages, the language of the texts, English.
  */
 export function pageLanguage(headers: Headers, languages?: Definition['languages']): PageLanguage {
   const wanted = wantedLocales(headers)

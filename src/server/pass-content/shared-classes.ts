@@ -20,7 +20,7 @@ export type Joined<Pass extends ClaimingPass> = Omit<Pass, 'claim'> & Pick<Named
 
 /**
  * Assigns passes to classes by their class keys. The first pass with a key sets the values of the class. Rejects a pass
- * whose values differ from these. The error contains both values. Errors in `passes` are returned unchanged.
+ * with other values than its class. The error contains both values. Errors in `passes` are returned unchanged.
  */
 export async function joinClasses<Pass extends ClaimingPass>(
   tx: Repositories,
@@ -95,8 +95,8 @@ export async function followClasses(
     const kept = own && own.keyDigest === claim?.keyDigest ? pick(own.values, Object.keys(claim.values)) : {}
     return claim && { ...claim, templateVersionId: version.id, values: { ...claim.values, ...kept }, own }
   })
-  // Lock the previous classes in the same statement, so that concurrent updates in which two passes swap classes do not
-  // deadlock.
+  // Lock the previous classes in the same statement. Otherwise, concurrent updates could deadlock if two passes swap
+  // classes.
   const locked = new Map<string, NewClass>()
   for (const one of wanted) {
     if (!one) continue

@@ -67,7 +67,7 @@ async function prepareChunk(
     return { version, matched, plans: [], upTo: null, isLast: false }
   }
   const processed = upgrade.upgraded + upgrade.unchanged + upgrade.failed
-  // `listNext` assumes that more passes remain if it finds as many passes as the limit. Set the limit above `rows`.
+  // If `listNext` finds `limit` passes, it assumes that more remain. A range of `rows` passes never has `rows + 1`.
   const limit = Math.min(rows + 1, (upgrade.passLimit ?? Infinity) - processed)
   const { passes, ...next } = await store.upgrades.listNext(workspaceId, upgrade, { rows, limit, at: services.clock() })
   const plans: Plan[] = []

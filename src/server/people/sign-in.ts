@@ -157,7 +157,7 @@ async function findClaimedRoles(
   return claimed
 }
 
-/** Returns the query of the desk after a sign-in. Ignores the path, so that a sign-in cannot lead to another page. */
+/** Returns the query of the desk after a sign-in. Any text becomes a query, so that it cannot lead to another page. */
 export function returnSearch(given: string | null): string {
   if (given === null || given.length > MAX_SEARCH) return ''
   const search = new URLSearchParams(given).toString()

@@ -14,9 +14,9 @@ interface HoldingCause extends Cause {
 }
 
 /**
- * For each pass and platform, emits `pass.installed` if the number of devices with the pass rose from 0, and
- * `pass.removed` if the number fell to 0. Returns whether it emitted an event. Call it last in the transaction that
- * changes registrations or objects (decisions/0018).
+ * For each pass and platform, emits `pass.installed` if a first wallet now holds the pass, and `pass.removed` if no
+ * wallet holds it any longer. Returns whether it emitted an event. Call it last in the transaction that changes
+ * registrations or objects (decisions/0018).
  */
 export async function emitHoldings(
   tx: Repositories,

@@ -209,7 +209,7 @@ async function check(
       try {
         await wallet.check(walletPass, at)
       } catch (error) {
-        // Only record the rejection, because one platform that accepts the pass is enough.
+        // Record the rejection, but issue the pass: one platform that accepts the pass is enough.
         const isRejection =
           error instanceof ApiError && error.details.platform === wallet.platform && wallets.all.length > 1
         if (!isRejection) throw error

@@ -23,10 +23,7 @@ export interface Bundle {
 
 export interface PackagesOptions {
   maxBytes?: number
-  /**
-   * The maximum number of signatures in progress or queued, for all workspaces. `maxSigningOfWorkspace` limits each
-   * one.
-   */
+  /** The maximum number of signatures in progress or queued. `maxSigningOfWorkspace` limits each workspace. */
   maxSigning?: number
   maxSigningOfWorkspace?: number
   maxBundleBytes?: number
@@ -44,7 +41,7 @@ const MAX_LOGGED = 1_000
 /** The size of the cache: a few thousand signatures. */
 const MAX_BYTES = 16 * 1024 * 1024
 
-/** The maximum numbers of signatures in progress or queued, in total (about 0.25 s of work) and per workspace. */
+/** The maximum numbers of running and queued signatures, in total (0.25 s of work on two cores) and per workspace. */
 const MAX_SIGNING = 1_024
 const MAX_SIGNING_OF_WORKSPACE = 512
 

@@ -64,9 +64,7 @@ export async function holdBack(
   })
 }
 
-/**
- * Makes up to 5,000 snoozed jobs of an identity due per workspace, kind, and priority. The rest runs within a minute.
- */
+/** Makes snoozed jobs of an identity due, up to 5,000 per workspace, kind, and priority. Others run within a minute. */
 export async function releaseHeld(
   { platform, id: identityId }: { platform: Platform; id: string },
   { store, clock }: Pick<Services, 'store' | 'clock'>,

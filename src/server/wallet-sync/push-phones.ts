@@ -73,10 +73,7 @@ async function bumpAndListOutdated(
   return push ? passesOf(store).listOutdated(workspaceId, passIds) : []
 }
 
-/**
- * Pushes to the phones of passes of one identity, as far as its breaker admits pushes. Snoozes the jobs of other
- * passes.
- */
+/** Pushes to the phones of passes of one identity. Snoozes the jobs whose pushes the breaker does not admit. */
 async function pushOfIdentity(
   workspaceId: string,
   given: Job[],

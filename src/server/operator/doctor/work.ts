@@ -5,12 +5,12 @@ import { createStore, type Store } from '../../../storage/store.ts'
 import { endingTokens } from '../../create-token.ts'
 import { type Check, type Examination, examine, failed, passed } from './check.ts'
 
-/** The maximum waiting time of due jobs. Jobs usually run within a second, so after a longer wait, no worker runs. */
+/** The maximum waiting time of due jobs. Jobs usually run within a second, so a longer wait means no worker runs. */
 const MAX_WAIT_SECONDS = 60
 
 /**
- * The maximum waiting time of entries. Entries are usually chained within a second, so after a longer wait, no worker
- * runs or a chain is broken.
+ * The maximum waiting time of entries. Entries are usually chained within a second, so a longer wait means that no
+ * worker runs, or that a chain is broken.
  */
 const MAX_UNCHAINED_SECONDS = 300
 

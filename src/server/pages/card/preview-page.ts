@@ -92,7 +92,7 @@ const POSTER_NOTE =
 const PHONE_STYLE = browserFile('phones.css')
 
 export function phoneStyles({ apple, poster, google }: Pick<PhoneFacts, 'apple' | 'poster' | 'google'>): string[] {
-  // Include a style of the Apple card even without this card, because the fields on both phones use it.
+  // Without an Apple card, include its style anyway, because the fields of the Google card use the style, too.
   return [
     apple ? cardStyle(apple) : CARD_STYLE,
     apple && poster ? posterStyle(apple) : '',
@@ -142,7 +142,7 @@ interface PhoneParts {
   id?: string
   kind: 'iphone' | 'android'
   name: string
-  /** HTML that is not escaped. */
+  /** Trusted HTML, which is inserted without escaping. */
   bar: string
   stamp: string | null
   card: string

@@ -11,9 +11,7 @@ import { nameWallets, type PageLanguage, pageLanguage } from '../words.ts'
 
 export const PARTS_STYLE = browserFile('link-parts.css')
 
-/**
- * Draws a button with the official badge, or with text if the operator has no badge, because redrawing it is forbidden.
- */
+/** Draws a button with the official badge, or else with text, because the platforms forbid redrawn badges. */
 export function buttonHtml(
   platform: Platform,
   address: string,
