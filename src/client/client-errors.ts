@@ -5,8 +5,8 @@ export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number
   /**
-   * The error code. If the endpoint sends no codes, it is the code for the status. If the body is not an error of this
-   * API, it is INTERNAL_ERROR. A newer server can return codes that this type lacks.
+   * The error code from the body. If the endpoint sends no codes, this is the code for the status. If the body is not
+   * an error of this API, this is INTERNAL_ERROR. A newer server can return codes that this type lacks.
    */
   readonly errorCode: ErrorCode | (string & Record<never, never>)
   /** The same as `errorCode`. */
@@ -71,7 +71,7 @@ export class TimeoutError extends ConnectionError {
   }
 }
 
-/** A response from something else than a passes server, such as the login page of a network. */
+/** A response that is not from a passes server, such as the login page of a network. */
 export class ForeignServerError extends ConnectionError {
   override readonly name = 'ForeignServerError'
 

@@ -119,7 +119,7 @@ async function readForeign(body: Dispatcher.ResponseData['body'], sent: SentRequ
   }
 }
 
-/** Converts an error of undici to a ConnectionError, unless the caller aborted the request. */
+/** Converts an error of undici to a ConnectionError. Returns it unchanged if the caller aborted the request. */
 function connectionError(
   error: unknown,
   { method, name }: SentRequest,

@@ -167,7 +167,7 @@ export interface CallOptions {
 /** Options of an event stream. */
 export interface FollowOptions {
   signal?: AbortSignal
-  /** Called after each connection to the server: at the start, and after each lost connection. */
+  /** Called each time the stream connects to the server: at the start, and after each reconnection. */
   onOpen?: () => void
 }
 

@@ -29,7 +29,7 @@ export interface VerifyOptions {
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError'
   readonly reason: RejectionReason
-  /** A suggestion for the log of what to check. */
+  /** A suggestion of what to check. Write it to your log. */
   readonly hint: string | undefined
 
   constructor({ reason, message, hint }: Extract<SignatureCheck, { ok: false }>) {

@@ -49,7 +49,7 @@ _${program}_complete() {
 }
 complete -o default -F _${program}_complete ${program}
 `,
-  // Within quotes, PREFIX is the typed text without the quote. zsh quotes inserted names as needed.
+  // Do not unquote PREFIX within quotes: it already lacks the opening quote. zsh quotes inserted names as needed.
   zsh: (program) => `#compdef ${program}
 _${program}_complete() {
   local line current=\${(Q)PREFIX}

@@ -60,7 +60,7 @@ export default class Login extends ClientCommand {
     return { profile: name, path, url: resolved.url.value, token: current }
   }
 
-  /** Returns the token to store. Ignores PASSES_TOKEN, so that only a token for this command is stored. */
+  /** Returns the token to store. Ignores PASSES_TOKEN: the command stores only a token that it was given explicitly. */
   async #readToken(flags: LoginFlags, url: string): Promise<Setting> {
     if (flags.sso) {
       const value = await signInPerson({

@@ -22,7 +22,7 @@ interface FormatFacts {
   capacities: readonly Capacity[]
   /** Returns why a message is invalid, as a phrase to follow "It", such as "has 12 digits, and …". */
   findProblem?: (message: string) => string | undefined
-  /** A further rule of Google Wallet: whether a message fits, and a phrase that describes fitting messages. */
+  /** A further rule of Google Wallet: `fits` checks a message, and `what` is a phrase for messages that fit. */
   googleNeeds?: { fits: (message: string) => boolean; what: string }
   /** Returns the messages that a scanner can read as this payload. They can include the payload itself. */
   messagesOf?: (payload: string) => string[]
@@ -144,7 +144,7 @@ const formats = {
     apple: 'PKBarcodeFormatCode39',
     google: 'CODE_39',
     browser: 'code_39',
-    // The full ASCII mode would read `+A` as `a`.
+    // Do not use the full ASCII mode: it would read `+A` as `a`.
     zxing: 'Code39Std',
     bwip: 'code39',
     name: 'Code 39',
@@ -270,7 +270,7 @@ export interface BarcodeReading {
   message: string
 }
 
-/** Returns the barcodes with another message that scanners can read as this payload. */
+/** Returns the barcodes that scanners can read as this payload, although their message differs. */
 export function otherReadings(payload: string): BarcodeReading[] {
   return barcodeFormatNames.flatMap((format) => {
     const { messagesOf }: FormatFacts = barcodeFormats[format]
@@ -300,7 +300,7 @@ function checkDigitOf(digits: string): string {
 
 const CODABAR_LETTERS = ['A', 'B', 'C', 'D']
 
-/** Returns the messages of a payload. Scanners can omit the start and stop letters, or send them in lower case. */
+/** Returns the possible messages of a payload. Scanners can omit start and stop letters, or send them in lower case. */
 function codabarMessagesOf(payload: string): string[] {
   const [, start, inside, stop] = /^([A-D]?)([0-9$+./:-]+)([A-D]?)$/i.exec(payload) ?? []
   if (inside === undefined) return []

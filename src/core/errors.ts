@@ -254,9 +254,9 @@ interface RescheduleOptions {
 }
 
 /**
- * Thrown by a run of a job that can succeed later without intervention. The job is retried after 2, 4, 8 … seconds (at
- * most 5 minutes), and discarded after 20 attempts (core/rules/sending/retries.ts). A run that throws any other error
- * always counts as an attempt.
+ * Thrown by a run of a job if a later run can succeed without intervention. The job is retried after 2, 4, 8 … seconds
+ * (at most 5 minutes), and discarded after 20 attempts (core/rules/sending/retries.ts). A run that throws any other
+ * error always counts as an attempt.
  */
 export class RescheduleError extends Error {
   override readonly name = 'RescheduleError'
@@ -270,7 +270,7 @@ export class RescheduleError extends Error {
   }
 }
 
-/** Thrown by a run of a job that would fail again in the same way until an operator fixes the cause. */
+/** Thrown by a run of a job if every later run would fail in the same way until an operator fixes the cause. */
 export class DiscardError extends Error {
   override readonly name = 'DiscardError'
 }

@@ -13,9 +13,7 @@ export function newId(at: Date): string {
   return formatUuid(makeTimeOrdered(takeRandom(16), at))
 }
 
-/**
- * Returns the lower bound of the IDs that are created in or after a millisecond. IDs from before sort below the bound.
- */
+/** Returns the lower bound of the IDs that are created in or after a millisecond. Earlier IDs sort below it. */
 export function idBound(millisecond: number): string {
   const clamped = Math.min(Math.max(Math.trunc(millisecond), 0), 2 ** 48 - 1)
   const hex = clamped.toString(16).padStart(12, '0')
@@ -27,7 +25,7 @@ export function madeAt(id: string): Date {
   return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
 }
 
-/** Returns a UUID of version 8 from the SHA-256 of a content. The same content always has the same ID. */
+/** Returns a UUID of version 8 from the SHA-256 of its content. The same content always has the same ID. */
 export function contentId(...parts: (string | Uint8Array)[]): string {
   const hash = createHash('sha256')
   for (const part of parts) hash.update(part)

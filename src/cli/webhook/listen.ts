@@ -174,7 +174,7 @@ export async function forward(rawBody: string, to: string, secret: string): Prom
   }
 }
 
-/** Writes the address of a listener to a file named by the process ID. Returns a function that removes the file. */
+/** Writes the address of a listener to a file named after the process ID. Returns a function that removes the file. */
 function announceListener(folder: string, url: string): () => void {
   const file = join(folder, String(process.pid))
   makePrivateFolder(folder)
@@ -215,9 +215,9 @@ export function applicationAddress(address: string | undefined): string | undefi
 const SecretsFile = z.record(z.string(), z.string().startsWith('whsec_'))
 
 /**
- * Returns the secret with which `webhook listen` signs events. A profile keeps its secret, which is created on first
- * use. The secrets are in a file next to the profiles that only its owner can read. They are never sent to a server.
- * @throws CliError if the file with the secrets is invalid
+ * Returns the secret with which `webhook listen` signs events. Each profile has one secret, which is created on first
+ * use and never sent to a server. The secrets of all profiles are in one file, which only its owner can read.
+ * @throws CliError if this file is invalid
  */
 export async function listenSecret({ name, path }: Connection['profile']): Promise<string> {
   const file = join(dirname(path), 'listen-secrets.json')

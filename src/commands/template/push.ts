@@ -51,8 +51,8 @@ export default class TemplatePush extends ClientCommand {
       throw new UsageError('--template requires a single file; several files are identified by their keys')
     const isAsked = flags.publish && !flags.yes && canAsk({ noInput: flags['no-input'] })
     const client = this.connect(flags)
-    // Check all files first: otherwise, an incomplete file would stop the command after other files were published. A
-    // draft can be incomplete.
+    // Check all files first: otherwise, an incomplete file would stop the command after other files were published.
+    // Without --publish, the files become drafts, which can be incomplete.
     if (flags.publish) for (const file of files) await requirePublishable(file)
     const pushed: Pushed[] = []
     for (const file of files) {

@@ -74,7 +74,7 @@ export default class WebhookDeliveries extends ClientCommand {
   }
 }
 
-/** Explains that the ID might be that of a webhook. @throws CliError, or the original error */
+/** Adds to a 404 the hint that the ID could be that of a webhook. @throws CliError, or the original error */
 function explainMissing(error: unknown, id: string): never {
   if (!(error instanceof ApiError && error.status === 404)) throw error
   throw new CliError(`Delivery not found: ${id}`, {

@@ -12,7 +12,7 @@ export type DeliveryEventType = z.output<typeof DeliveryEventType>
 export const SubscribableEvent = z.enum(subscribableEvents)
 export type SubscribableEvent = z.output<typeof SubscribableEvent>
 
-/** The status of a delivery: PENDING until its last attempt, and then the result. */
+/** The status of a delivery: PENDING while an attempt is due or scheduled, and then the result. */
 export const DeliveryStatus = z.enum(['PENDING', 'SUCCESS', 'FAILED'])
 export type DeliveryStatus = z.output<typeof DeliveryStatus>
 
@@ -35,7 +35,7 @@ export const Delivery = z.strictObject({
 })
 export type Delivery = z.output<typeof Delivery>
 
-/** The body of a delivery. `JSON.stringify` of it returns the exact bytes that were sent. */
+/** The body of a delivery. `JSON.stringify` of this body returns the exact bytes that were sent. */
 export const Envelope = z.strictObject({
   id: Uuid,
   type: DeliveryEventType,

@@ -18,7 +18,7 @@ export const doorHeaders = {
 const Gate = text(1, 100)
 const DoorName = text(1, 100)
 
-/** A door: a browser, such as on a phone, that scans at a gate with its own token. */
+/** A door: a browser, usually on a phone, that scans at a gate with its own token. */
 export const Door = z.strictObject({
   id: Uuid.describe('The ID of the door, which is the deviceId of its scans.'),
   name: z.string(),

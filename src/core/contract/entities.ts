@@ -119,8 +119,8 @@ export const requestEntities: Record<string, z.ZodType> = Object.fromEntries(
 )
 
 /**
- * The schemas of responses, by their name in /openapi.json. If a request contains such an object, its name has the
- * suffix `Input`: only the schema for requests forbids unknown properties.
+ * The schemas of responses, by their name in /openapi.json. A request that contains the same object uses a schema with
+ * the suffix `Input`, which forbids unknown properties.
  */
 export const entities: Record<string, z.ZodType> = {
   ...Object.fromEntries(exported.filter(([name]) => !REQUEST.test(name))),

@@ -62,7 +62,7 @@ const settings = {
   source: z.boolean().describe('Whether passes store the source of the visit, which is ?source= in the address.'),
 }
 
-/** The request body that creates or replaces a join page. Its texts can be in all languages of the definition. */
+/** The request body that creates or replaces a join page. Its texts can have translations. */
 export const JoinPageWrite = z.strictObject({
   ...settings,
   intro: settings.intro.default(''),

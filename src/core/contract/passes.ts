@@ -39,7 +39,7 @@ export const PassPreview = z.strictObject({
 })
 export type PassPreview = z.output<typeof PassPreview>
 
-/** A JSON object of any content. A record of zod would drop a key named __proto__. */
+/** A JSON object with any keys. Not a record of zod, which would drop a key named __proto__. */
 const Variables = z
   .custom<Record<string, unknown>>(
     (value) => value !== null && typeof value === 'object' && !Array.isArray(value),
@@ -49,7 +49,7 @@ const Variables = z
 
 const HostedLink = z.url().nullable()
 
-/** The visit to a join page that created the pass. */
+/** The visit to a join page during which the pass was created. */
 export const PassJoin = z.strictObject({
   slug: z.string().describe('The slug of the page when it created the pass.'),
   source: z.string().nullable().describe('The source of the visit, which is ?source= in the address of the page.'),

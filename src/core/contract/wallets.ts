@@ -17,7 +17,7 @@ export type PlatformRejection = z.output<typeof PlatformRejection>
 
 const State = z.enum(['current', 'stale'])
 
-/** The wallets with a pass. `walletVersion` increases with each visible change, and each wallet has one version. */
+/** The wallets with a pass, and the version in each. Each visible change of the pass increases `walletVersion`. */
 export const PassWallets = z.strictObject({
   passId: Uuid,
   walletVersion: PositiveInt,
@@ -96,7 +96,7 @@ export const DeviceLog = z.strictObject({
 })
 export type DeviceLog = z.output<typeof DeviceLog>
 
-/** The freshness objective: the share of reachable phones that must have the latest version after `withinSeconds`. */
+/** The freshness objective: the share of reachable phones that must have a new version after `withinSeconds`. */
 export const FRESHNESS = { objective: 0.999, withinSeconds: 300 }
 
 /** The maximum number of devices per nudge. One transaction updates all of them, and blocks other writers. */

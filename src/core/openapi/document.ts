@@ -180,7 +180,7 @@ function withExample(example: unknown) {
   return example === undefined ? {} : { example }
 }
 
-/** Returns the content type of a success response. For an event stream, its schema describes the data of an event. */
+/** Returns the content type of a success response. For an event stream, the schema describes one event. */
 function contentTypeOf({ eventStream }: Route): string {
   return eventStream ? 'text/event-stream' : 'application/json'
 }

@@ -66,9 +66,9 @@ function withComponents(json: object): JsonSchema {
 
 /** Adapts the output of zod to tools that read OpenAPI. Applies and removes our metadata, such as `describedAs`. */
 function adapt(schema: z.core.$ZodType, json: z.core.JSONSchema.BaseSchema, direction: Direction): void {
-  // The schema of a batch item is `unknown`, because each item is parsed separately. Refer to the schema of an item.
+  // Batch items are declared as `unknown`, because each is parsed separately. Refer to the schema that parses them.
   if (json.itemSchema) json.$ref = `${PREFIX}${json.itemSchema}`
-  // The schema of a parameter accepts text and a value. Describe only the value.
+  // The schema of a query parameter accepts both a text and the parsed value. Describe only the parsed value.
   if (json.describedAs) {
     delete json.anyOf
     delete json.enum

@@ -36,7 +36,7 @@ export const Stop = z.strictObject({
   name: called,
   city: called,
   terminal: said,
-  /** The IANA time zone of the stop. Passes show the departure or arrival here in this zone. */
+  /** The IANA time zone of the stop. Passes show the times of the trip at this stop in this zone. */
   timeZone: said,
   ...position,
 })

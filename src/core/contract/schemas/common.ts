@@ -148,7 +148,7 @@ export const ErrorBody = z.strictObject({
 })
 export type ErrorBody = z.output<typeof ErrorBody>
 
-/** The error body of the endpoint that records scans, which has no code. */
+/** The error body without a code. Only the endpoint that records scans returns it. */
 export const ErrorBodyWithoutCode = ErrorBody.omit({ errorCode: true })
 export type ErrorBodyWithoutCode = z.output<typeof ErrorBodyWithoutCode>
 

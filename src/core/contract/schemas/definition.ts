@@ -235,11 +235,11 @@ const platformKeys = withoutProto(z.record(z.string(), z.unknown())).superRefine
 /** Options and overrides for Google Wallet. The values in `class` and `object` replace those of the service. */
 export const GoogleOverrides = z.strictObject({
   kind: GoogleKind.optional(),
-  /** The key of the class, with placeholders. Passes whose filled key is the same share a class. */
+  /** The key of the class, with placeholders. Passes with the same filled key share a class. */
   classKey: text(1, 1024).optional(),
   /** The key of the field that shows the points of a loyalty card. */
   points: FieldKey.optional(),
-  /** The keys of the fields in each row of the front. Default: all fields in the order of the design, three per row. */
+  /** The keys of the fields in each row of the front. Default: the front fields in order, at most three per row. */
   rows: z.array(z.array(FieldKey).min(1).max(3)).min(1).max(3).optional(),
   /** The externalPassIds of linked passes. They can contain placeholders. */
   linkedPasses: z.array(text(1, 255)).max(10).optional(),

@@ -31,7 +31,7 @@ export function integerParam(minimum: number, maximum: number) {
   )
 }
 
-/** The maximum number of values of a repeated parameter, because the database compares each row with each value. */
+/** The maximum number of values of a repeated parameter. The database compares each row with all values. */
 export const MAX_ALTERNATIVES = 20
 
 /** The maximum number of values of a substring filter, which costs more than other filters. */
@@ -151,8 +151,8 @@ export function checkWindow(names: WindowNames, query: Record<string, unknown>, 
 }
 
 /**
- * Replaces the bounds of a time window in a query, under either of their names, by one property with the window. If a
- * bound is repeated, the widest window applies.
+ * Returns a query with its time window as one property, which replaces the parameters of the bounds. If a bound is
+ * repeated, the widest window applies.
  */
 export function foldWindow<Q extends object, const N extends WindowNames, const W extends string>(
   query: Q,
@@ -182,7 +182,7 @@ function windowOf([from, to, since, until]: WindowNames, query: Record<string, u
   return { ...(start && { from: start }), ...(end && { to: end }) }
 }
 
-/** Rejects the parameter `name` if the parameter `qualified`, which it requires, is missing. */
+/** Rejects a query that has the parameter `name`, but not the parameter `qualified`. */
 export function checkQualifier(
   name: string,
   qualified: string,

@@ -31,7 +31,7 @@ export const PassFilter = z
   })
 export type PassFilter = z.output<typeof PassFilter>
 
-/** Parses a valid filter into query conditions. Database records store the filter unparsed, as requests contain it. */
+/** Parses a valid filter into query conditions. Requests and database records contain the unparsed filter. */
 export function parsePassFilter(filter: PassFilter) {
   return foldWindow(Parsed.parse(filter), createdWindow, 'created')
 }

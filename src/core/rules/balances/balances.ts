@@ -42,8 +42,8 @@ export function maxOf({ max = MAX_AMOUNT }: Bounded): number {
 }
 
 /**
- * Whether a change keeps a balance within its bounds. If a later version has moved the bounds so that the value is
- * already outside, a change toward the bounds counts as covered.
+ * Whether a change keeps a balance within its bounds. A later version can move the bounds, so that the value is
+ * outside. A change toward the bounds then also counts as covered.
  */
 export function isCovered(balance: Bounded, value: number, delta: number): boolean {
   return delta === coveredPart(balance, value, delta)

@@ -2,8 +2,8 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { SetupError } from '../../errors.ts'
 
 /**
- * The server key is the single secret of an installation. Each purpose has a subkey, which is invalid for any other
- * purpose.
+ * The server key is the single secret of an installation. Each purpose has its own subkey, so that no subkey can be
+ * used for another purpose.
  */
 
 const MIN_BYTES = 32

@@ -29,7 +29,7 @@ export function aboutOf({ event, trip }: AboutContent, scope: Scope): About {
 const placeOfTime = { boardsAt: 'from', departsAt: 'from', arrivesAt: 'to' } as const
 const tripTimes = Object.keys(placeOfTime) as (keyof typeof placeOfTime)[]
 
-/** Converts each time of a trip to the zone of its stop. Some wallets show a time with the offset that is written. */
+/** Converts each time of a trip to the zone of its stop. Some wallets show a time in its written offset. */
 function withTimesAtPlaces(trip: NonNullable<About['trip']>): About['trip'] {
   const times = tripTimes.map((key) => {
     const [text, zone] = [trip[key], trip[placeOfTime[key]]?.timeZone]
@@ -178,8 +178,8 @@ export function mergeUnder(
 }
 
 /**
- * The semantic tags that the boarding pass style of iOS 26 requires, each with the path of the fact of a trip that sets
- * the tag. If a tag is missing, Wallet shows the classic style (decisions/0031).
+ * The semantic tags that the boarding pass style of iOS 26 requires, each with the path of the trip fact that sets the
+ * tag. If a tag is missing, Wallet shows the classic style (decisions/0031).
  */
 export const semanticBoardingTags = {
   airlineCode: ['carrier', 'code'],

@@ -172,7 +172,7 @@ const LETTER_CLASSES: readonly (readonly [pattern: RegExp, width: number])[] = [
 const USUAL = 0.56
 
 function widthOf(char: string): number {
-  // Otherwise, digits and signs such as © would count as wide: they are Extended_Pictographic, but narrow.
+  // Without the lower bound, digits and signs such as © would be wide: they are Extended_Pictographic, but narrow.
   if (char > '\u2000' && FULL_WIDTH.test(char)) return 1
   if (char !== '\n' && NOTHING.test(char)) return 0
   return LETTER_CLASSES.find(([pattern]) => pattern.test(char))?.[1] ?? USUAL

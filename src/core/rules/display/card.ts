@@ -207,7 +207,7 @@ export function isPosterType(passType: PassType): boolean {
   return passType === 'generic' || passType === 'storeCard' || passType === 'coupon'
 }
 
-/** Requests the poster style if an event ticket has `poster`. Older phones fall back to the classic style. */
+/** Replaces `poster` of an event ticket with Apple's keys for a poster. Older phones show the classic style. */
 function posterKeys(passType: PassType, { poster, ...overrides }: Record<string, unknown>): Record<string, unknown> {
   if (poster !== true || passType !== 'eventTicket') return overrides
   return { preferredStyleSchemes: ['posterEventTicket', 'eventTicket'], ...overrides }
@@ -268,8 +268,8 @@ export function barcodeMessage(definition: Definition, scope: Scope): string {
 }
 
 /**
- * Returns the barcode format of the design or of an override whose messages scanners can alter. Returns `undefined` if
- * the definition uses no such format.
+ * Returns a barcode format of the definition in which scanners can alter messages: that of the design, or else of an
+ * override. `undefined` if there is none.
  */
 export function readFormatOf({ design, apple, google }: Definition): BarcodeFormat | undefined {
   const overrides = [
@@ -293,7 +293,7 @@ export function showsScanCode(definition: Definition): boolean {
   return [...placeholdersDeep({ design, ...overridesOf(definition) })].some(({ name }) => name === code)
 }
 
-/** Returns the relevant time of a card: for a date, the start of the day. `null` if the text is no date or time. */
+/** Returns the relevant time of a card: for a date, the start of the day. `null` if the text is invalid. */
 export function relevantMoment({
   relevantDate,
   timeZone = 'UTC',

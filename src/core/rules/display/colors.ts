@@ -106,7 +106,7 @@ export function toRgb(color: string): string {
 
 const STEPS = 20
 
-/** Moves a color towards black or white until its contrast to the background is at least MIN_CONTRAST. */
+/** Moves a color towards black or white until its contrast with the background is at least MIN_CONTRAST. */
 function readable(color: string, background: string): string {
   const target = farthest(background)
   for (let step = 0; step < STEPS; step++) {

@@ -28,8 +28,8 @@ type FlightContent = Pick<Definition, 'design' | 'apple' | 'google' | 'timeZone'
 
 /**
  * Returns the flight of a boarding pass by air. Reads the semantic tags for Apple. If a tag with an airport code is
- * missing, reads the code from a primary field. All passes of a class share the flight. A text with placeholders is
- * therefore ignored unless the key of the class (`google.classKey`, or by default the facts of a trip) covers them.
+ * missing, reads the code from a primary field. All passes of a class share the flight, so a text that can differ
+ * within a class is ignored (`sharedTexts`).
  */
 export function flightOf(definition: FlightContent, passType: PassType, scope: Scope): Flight | undefined {
   if (passType !== 'boardingPass') return undefined
@@ -99,7 +99,7 @@ const AIRLINE_OF_FLIGHT = /^([A-Z0-9]{2}) ?\d{1,4}$/
 const NUMBER_OF_FLIGHT = /^[A-Z0-9]{2} ?(\d{1,4})$/
 const ANYTHING = /^([\s\S]+)$/
 
-/** Returns the text that contains each fact of the flight, or `undefined` if the pass is not for a flight. */
+/** Returns for each fact of the flight the text that contains it. `undefined` if the pass is not for a flight. */
 function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: FlightContent) {
   const apple = mergeUnder(appleOf({ trip }), overrides)
   if (apple.transitType !== 'PKTransitTypeAir' || (google?.kind ?? 'flight') !== 'flight') return undefined
@@ -150,7 +150,7 @@ function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: Fli
 /**
  * Returns a function that reports whether a text is the same for all passes of a class. Without `google.classKey`, the
  * default key of the class (`sharedNames`) must contain each placeholder of the text. With `google.classKey`, the key
- * must contain only those placeholders whose values are unique to a pass.
+ * can omit a placeholder unless its value is unique to each pass.
  */
 function sharedTexts(classKey: string | undefined, trip: TripFacts | undefined): (text: string) => boolean {
   const keyNames = classKey === undefined ? sharedNames(trip) : placeholdersIn(classKey)

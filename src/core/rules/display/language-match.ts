@@ -2,8 +2,8 @@
 const formerTags: ReadonlyMap<string, string> = new Map([['iw', 'he']])
 
 /**
- * Returns the first locale that matches one of the languages, and its best match. An equal tag is the best match. Next
- * is the same language in the same script (zh-TW and zh-Hant), and then only the same language.
+ * Returns the first locale that matches a language, with the language that matches best. An equal tag matches best,
+ * then the same language in the same script (zh-TW and zh-Hant), and then the same language in another script.
  */
 export function nearestLanguage(
   locales: readonly string[],

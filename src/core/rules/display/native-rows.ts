@@ -39,7 +39,7 @@ const OfObject = part({
   }),
 })
 
-/** Returns the rows in which a wallet shows the event or trip of a class and its object, with single-language texts. */
+/** Returns the rows in which a wallet shows an event or trip. The texts of both resources must be in one language. */
 export function nativeRows(ofClass: unknown, object: unknown, locale: ValueLocale): CardField[][] {
   const timeOf = (moment: string | undefined) => localTime(moment, locale)
   const { venue, dateTime, origin, ...flight } = OfClass.parse(ofClass)

@@ -25,7 +25,7 @@ export interface Attempt {
   externalRef: string
   at: Date
   scanContextKey: string | null
-  /** The date for which the scan is evaluated, as YYYY-MM-DD. If null, the current time applies. */
+  /** The date for which the scan is evaluated, as YYYY-MM-DD. If null, `at` applies. */
   validityDate: string | null
   /** Set if the attempt is a movement in a zone. */
   movement?: { zoneId: string; direction: Direction } | undefined
@@ -72,10 +72,10 @@ export interface Outcome {
   /** The time of the scan in the ledger. For a scan with a validity date, this time is on the validity date. */
   scannedAt: string
   priorScanCount: number | null
-  /** The time of the last accepted scan of the pass, or `null` if there is none. */
+  /** The time of the last accepted scan of the pass (in the context of the attempt, if known), or `null`. */
   lastAcceptedAt: string | null
   candidates: Candidate[]
-  /** The reason why the server disagrees with an uploaded offline decision, or `null` if it agrees. */
+  /** The reason that the server gives if it disagrees with an uploaded offline decision; else `null`. */
   conflict: LedgerReason | null
 }
 

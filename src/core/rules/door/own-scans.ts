@@ -80,8 +80,8 @@ export function ownScanOf(decision: OfflineDecision, recordedAt: string | null |
 }
 
 /**
- * The period before the generation of a snapshot, in milliseconds, whose scans it can lack. The server generates a
- * snapshot page by page while scans continue.
+ * The period before the generation of a snapshot, in milliseconds, from which the snapshot can lack scans. The server
+ * generates a snapshot page by page while scans continue.
  */
 const OVERLAP_MS = 5_000
 

@@ -19,7 +19,7 @@ export interface OwnChange {
   scannedAt: string
 }
 
-/** Returns the change of the occupancy of a zone by an action of a door. 0 if a later reset of the zone cancels it. */
+/** Returns how an action of a door changes the occupancy of a zone. 0 if the zone was reset after the action. */
 export function changeAtDoor(
   { kind, movement, adjustment, scannedAt }: OwnChange,
   { id, resetAt }: Pick<ZoneAtDoor, 'id' | 'resetAt'>,

@@ -1,8 +1,8 @@
 import { type Attempt, failedOutcome, type Outcome } from './outcome.ts'
 
 /**
- * The period after a failed attempt, in milliseconds, in which a new reading of the code reuses its externalRef.
- * Otherwise, the server would record a second scan if it had already recorded the failed attempt.
+ * The period after a failed attempt, in milliseconds, in which a new reading of the code reuses the externalRef of the
+ * attempt. If the server has already recorded the attempt, it would otherwise record a second scan.
  */
 const UNRESOLVED_MS = 10 * 60_000
 

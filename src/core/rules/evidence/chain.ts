@@ -56,7 +56,7 @@ export interface Head {
   /** The sequence number of the last entry. The first entry has 1. */
   sequence: number
   digest: Uint8Array
-  /** The sequence number of the last entry that retention removed. If there is none, 0, and `baseDigest` is GENESIS. */
+  /** The last sequence number that retention removed. If there is none, this is 0, and `baseDigest` is GENESIS. */
   baseSequence: number
   baseDigest: Uint8Array
   /** The time, in milliseconds, before which retention can have deleted entries. 0 if retention deletes nothing. */

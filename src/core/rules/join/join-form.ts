@@ -64,7 +64,7 @@ export function formFields(definition: Definition, { fields, identity }: JoinFor
   })
 }
 
-/** Whether the definition supports the identity of the page: its variable, if set, must have the format email. */
+/** Whether the definition declares the identity variable of the page as an email. True for a page without identity. */
 export function hasIdentity({ variables }: Pick<Definition, 'variables'>, { identity }: Pick<JoinForm, 'identity'>) {
   return identity === undefined || variables.some(({ name, format }) => name === identity && format === 'email')
 }
@@ -161,7 +161,7 @@ export function joinState(
   return page.limit !== null && page.joined >= page.limit ? 'full' : 'open'
 }
 
-/** Returns the issues of a join page with the definition of the published version. */
+/** Checks a join page against the definition of the published version. Returns the issues. */
 export function checkJoinPage(page: JoinForm, written: WrittenDefinition, definition: Definition): Issue[] {
   return [
     ...checkFields(page, definition),

@@ -85,8 +85,8 @@ const LARGE = 24
 const MIN_CONTRAST_OF_LARGE = 3
 
 /**
- * The share of the area behind a text that can have too low a contrast. A photo has light and dark spots, and a word
- * remains readable if a few letters are faint.
+ * The share of the area behind a text in which a lower contrast is allowed. A photo has light and dark spots, and a
+ * word remains readable if a few letters are faint.
  */
 const FAINT_SHARE = 0.25
 
