@@ -95,8 +95,7 @@ export async function followClasses(
     const kept = own && own.keyDigest === claim?.keyDigest ? pick(own.values, Object.keys(claim.values)) : {}
     return claim && { ...claim, templateVersionId: version.id, values: { ...claim.values, ...kept }, own }
   })
-  // Lock the previous classes in the same statement. Otherwise, concurrent updates could deadlock if two passes swap
-  // classes.
+  // Lock previous and new classes in one statement. Otherwise, updates could deadlock if two passes swap classes.
   const locked = new Map<string, NewClass>()
   for (const one of wanted) {
     if (!one) continue

@@ -143,9 +143,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       if (isOutdated) sent.ofClass = ofClass
     }
 
-    /**
-     * Updates each former object to the current content, which contains no erased data, and then expires the object.
-     */
+    /** Updates each former object to the pass's current content, without erased data, and then expires the object. */
     async function expire(calls: GoogleCalls): Promise<void> {
       for (const { kind, objectSuffix, templateVersionId } of former) {
         const previous = await issuing.render({ ...pass, templateVersionId })
