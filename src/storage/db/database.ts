@@ -78,8 +78,8 @@ const BUSY_AGAIN_MS = 10
 const HUNG_TIMEOUT_MS = 10_000
 
 /**
- * The number of read connections. SQLite runs on libuv's threads. One of these remains free, so that slow reads never
- * block writes or logins.
+ * The number of read connections. SQLite runs on libuv's four threads. One of them remains free, so that slow reads
+ * never block writes or logins.
  */
 const SQLITE_READERS = 3
 
@@ -156,7 +156,7 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
   const both = (db: Knex) => ({ reader: db, writer: db })
   return {
     dialect: 'postgres',
-    // The maximum size of a batch. A long transaction is harmless, because other writers have other connections.
+    // The maximum size of a batch. Other writers do not wait for its end, because they have other connections.
     passesPerTurn: 100,
     ...both(background),
     entry,

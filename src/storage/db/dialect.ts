@@ -37,7 +37,7 @@ export async function lockRows(db: Knex, select: () => Knex.QueryBuilder): Promi
   if (isPostgres(db)) await select()
 }
 
-/** Waits for the end of transactions that called this with the same number. On SQLite, writers take turns anyway. */
+/** Takes the exclusive lock with this number until the transaction ends. On SQLite, writers take turns anyway. */
 export async function takeTurns(db: Knex, number: number): Promise<void> {
   if (isPostgres(db)) await db.raw('select pg_advisory_xact_lock(?)', [number])
 }
@@ -50,8 +50,8 @@ export async function lockTables(tx: Knex.Transaction, tables: string[]): Promis
 }
 
 /**
- * Makes the transaction read tables by their keys. Otherwise, PostgreSQL, without statistics on tables that were just
- * filled, would sort a whole table for each page.
+ * Makes the transaction read tables by their keys. Otherwise, PostgreSQL would sort a whole table for each page,
+ * because it has no statistics on tables that were just filled.
  */
 export async function readByKeys(tx: Knex.Transaction): Promise<void> {
   if (isPostgres(tx)) await tx.raw('set local enable_seqscan = off; set local enable_sort = off')
@@ -76,7 +76,7 @@ export async function readChunk<T>(db: Knex, read: (db: Knex) => Promise<T>): Pr
 }
 
 /**
- * Returns the slot of a counter in which the transaction counts: one that no concurrent transaction uses (see
+ * Returns the number of the counter slot in which the transaction counts. No concurrent transaction uses this slot (see
  * `createCounters`). On SQLite, all transactions use slot 0, because they take turns.
  */
 export async function findCountSlot(db: Knex): Promise<number> {

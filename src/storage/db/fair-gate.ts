@@ -22,8 +22,8 @@ export interface FairGateOptions {
    */
   shareWithNeighbors?: number
   /**
-   * The maximum lead over busy workspaces, in milliseconds of used time, that a workspace with little work keeps. The
-   * workspace goes first until it has used up its lead. 0 by default.
+   * The maximum time, in milliseconds, that a workspace can save while it uses less time than others. The workspace
+   * goes first until it has used the saved time. 0 by default.
    */
   savingsMs?: number
 }
@@ -55,7 +55,7 @@ interface Waiting {
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>
-  /** The two workspaces that were admitted last. One of them can be an active neighbor of another workspace. */
+  /** The two workspaces that were admitted last. At least one of them is a neighbor of any given workspace. */
   private lastAdmitted: { name: string; at: number }[] = []
   private readonly turns: { party: Party; startedAt: number }[] = []
   private readonly used: UsedTime

@@ -26,7 +26,7 @@ interface Order<Item> {
   keyOf: (item: Item) => string | undefined
   /** The maximum number of items with the same key in a group. The work processes them in order. */
   mostOfKey: number
-  /** Whether an item can be deferred. Urgent items go first, together with all items of the same keys. */
+  /** Whether an item can be deferred: MAX_OTHERS limits such items, except those with the key of an urgent item. */
   canWait: (item: Item) => boolean
 }
 

@@ -78,7 +78,7 @@ export interface ListPage<Row> {
  * @param read converts a row of the page
  * @param select adds columns and joins to the query for the rows of the page. Selects all columns of the table by
  * default. A join must match exactly one row per row of the page
- * @param count returns the total, by default by counting rows. Called only for a full first page
+ * @param count returns the total, by default by counting rows. Called only without a cursor, if `totalOf` needs it
  * @throws ApiError VALIDATION_ERROR for a cursor that is malformed or of another list
  */
 export async function listPage<Row extends { id: string }, Item>(
@@ -212,8 +212,8 @@ export function findPlace(
 }
 
 /**
- * Returns the total of a list. The total follows from a page that is not full, without a count. After a full page, the
- * total is at least the number of rows up to the end of the page, even if rows change before the count.
+ * Returns the total of a list. Counts only if more rows follow the page, or if the page is empty at an offset. If more
+ * rows follow, the total is at least `offset + found`, even if rows are deleted before the count.
  * @param page `found` is the number of rows after `offset`, up to one more than `limit`
  */
 export async function totalOf(

@@ -66,7 +66,7 @@ async function run<Row>(
     if (values[value] === undefined) throw new Error(`The statement ${name} has no value for :${value}`)
     return values[value]
   })
-  // Do what `knex.raw` does, without its parsing of the text, which was done above.
+  // Do what `knex.raw` does, but do not parse the text again.
   const { client } = db
   const connection = await client.acquireConnection()
   try {

@@ -52,7 +52,7 @@ export function json<Value>(): Field<Value, string> {
   return { read: (stored) => JSON.parse(stored), write: (value) => JSON.stringify(value) }
 }
 
-/** Returns the field with null as a further value, which is stored as null. */
+/** Returns a field that also accepts null, which is stored as null. */
 export function nullable<Value, Stored>({ read, write }: Field<Value, Stored>): Field<Value | null, Stored | null> {
   return {
     read: (stored) => (stored === null ? null : read(stored)),

@@ -15,7 +15,7 @@ export interface Connected extends StoreListener {
 export abstract class Repository {
   protected readonly connected: Connected
   protected readonly db: Knex
-  /** The projects to which queries are limited. Repositories whose rows belong to no project ignore it. */
+  /** The projects to which queries are limited. Repositories whose rows belong to no project ignore the scope. */
   protected readonly scope: ProjectScope
   /** Reports, after the commit, that jobs of a queue are due. */
   protected readonly onDue: Required<StoreListener>['onDue']

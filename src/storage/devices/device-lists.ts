@@ -17,7 +17,7 @@ export interface DevicePlace {
 /** The passes of a device that changed after a position. */
 export interface ChangedPasses {
   serialNumbers: string[]
-  /** The IDs of passes whose `listed_at` is older than `FRESH_MS`. Pass them to `setListed`. */
+  /** The IDs of passes whose `listed_at` is older than `FRESH_MS`, for `setListed`. */
   toNote: string[]
   /** The position after the last pass; the given position if the list is empty. */
   place: DevicePlace
@@ -26,7 +26,7 @@ export interface ChangedPasses {
 /** The maximum number of passes in a list. The device requests further passes with the position of the list. */
 const LIST_LIMIT = 1_000
 
-/** The minimum time, in milliseconds, between two records that a device listed a pass, to save writes. */
+/** The minimum time, in milliseconds, between two updates of the `listed_at` of a pass, to save writes. */
 const FRESH_MS = 10_000
 
 interface ListedRow extends Pick<PassRow, 'id' | 'serial_number' | 'imported_serial_number'> {

@@ -9,7 +9,7 @@ export interface TurnOptions {
   priority?: Priority | undefined
   /** The workspace that had the last turn. The search starts after this workspace and wraps around once. */
   after?: string | undefined
-  /** The workspaces to skip, because the maximum number of their jobs is running. */
+  /** The workspaces to skip: they use their share of the slots, or other workers claimed their jobs first. */
   except?: string[]
 }
 
@@ -20,7 +20,7 @@ export interface NextTurn {
   nextRunAt: Date | undefined
 }
 
-/** The number of due jobs at which the search no longer lists jobs, but steps from workspace to workspace. */
+/** The maximum number of due jobs to list. If the list is full, the search steps from workspace to workspace. */
 const MAX_LISTED = 100
 
 // Use scalar subqueries for conditions on other rows. Planners turn `exists` into joins, which read every due job.
@@ -39,8 +39,8 @@ const isRunning = `select 1 from jobs running where running.subject = jobs.subje
 
 /**
  * The condition that a waiting job can run at the time `at`: it is due, and no job with the same kind and subject is
- * running, because a newer job must not overtake an older one. If two servers claim such jobs concurrently, the index
- * jobs_running rejects one claim.
+ * running, because a newer job must not overtake an older one. If two servers claim jobs with the same kind and subject
+ * concurrently, the index jobs_running rejects one claim.
  */
 export const mayRun = `run_at <= :at and (${isRunning}) is null`
 

@@ -120,7 +120,7 @@ export class Broadcasts extends Repository {
     await this.rows(workspaceId).where({ id }).update({ google_via: 'object' })
   }
 
-  /** Whether passes of other projects share templates, and so possibly Google classes, with the project's passes. */
+  /** Whether passes outside the project share templates, and so possibly Google classes, with its passes. */
   async sharesClasses(workspaceId: string, projectId: string): Promise<boolean> {
     const counted = () =>
       countsOf(this.db, workspaceId, 'passes')
@@ -259,7 +259,7 @@ export interface Forecast {
 
 /** The number of messages and of unintended recipients of a broadcast to whole classes. */
 export interface ClassForecast {
-  /** The number of messages to classes, for each identity. */
+  /** The number of messages, for each identity. Each is to a class, or to an object whose class is unknown. */
   messages: number[]
   /**
    * The number of installed passes of the project that are not issued, but receive the message as members of a class.

@@ -59,7 +59,7 @@ export function firstStates(targets: readonly Platform[]): Pick<StateColumns, `$
 export interface NotificationRow extends RowOf<typeof NOTIFICATION>, StateColumns {
   body: string
   body_by_language: string | null
-  /** The delivery mode of the notification's broadcast at Google. */
+  /** The unit in which the broadcast is sent to Google: `class` or `object`; null without a broadcast. */
   google_via: string | null
   [CAPPED_AT]: number | null
 }

@@ -31,7 +31,7 @@ export interface Counter {
   table: string
   /** The columns whose update changes the count. */
   watched: string[]
-  /** The parts of the key, and the time whose maximum is stored, as SQL on a row. */
+  /** Returns the SQL for the parts of a row's key, and for the time whose maximum is stored. */
   parts: (row: string) => Partial<Record<Part, string>>
   /** Returns the condition under which a row counts. By default, all rows count. */
   isCounted?: (row: string) => string

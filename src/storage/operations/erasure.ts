@@ -135,7 +135,7 @@ export class Erasure extends Repository {
       link_generation: this.db.raw('link_generation + 1'),
       group_id: null,
       group_key: null,
-      // Clear the scan code now. Other imported identifiers remain until phones had time to download the erased pass.
+      // Clear the scan code now. The imported serial number remains until phones had time to download the erased pass.
       scan_payload: null,
       import_digest: null,
       // Clear the source, which can contain personal data: it comes from the address of the page.
@@ -247,7 +247,7 @@ export class Retention extends Repository {
     return { rows: await this.db('apple_registrations').whereIn(['device_id', 'pass_id'], pairs).delete(), dropped }
   }
 
-  /** Clears imported serial numbers, which can contain personal data, of passes that were erased before a time. */
+  /** Clears the imported serial numbers (possibly personal data) of passes that were erased before a time. */
   async forgetSerialNumbers(before: Date, limit: number): Promise<Deleted> {
     const some = this.db('passes').where('erased_at', '<', before.getTime()).whereNotNull('imported_serial_number')
     const rows = await this.db('passes')
@@ -312,7 +312,7 @@ export async function overwriteDeleted({ dialect, writer }: Database): Promise<v
   if (dialect === 'sqlite') await writer.raw('PRAGMA secure_delete = ON')
 }
 
-/** The number of pages of the search index per transaction of a merge. Other writers run between these transactions. */
+/** The number of pages of the search index that one transaction merges. Other writers run between transactions. */
 const MERGED_PAGES = 500
 
 /**

@@ -13,7 +13,7 @@ export interface HandOverFilter {
   until: string
 }
 
-/** A pass to export, with its identifiers and tokens on phones. */
+/** A pass to export, with its Google object and the phones that have it. */
 export interface HandOverPass {
   pass: StoredPass
   templateKey: string | null
@@ -69,8 +69,8 @@ export class HandOver extends Repository {
   }
 
   /**
-   * Returns the IDs of up to two projects or templates whose ID, key, or name is `text`. From a second ID, a caller
-   * detects that `text` is ambiguous.
+   * Returns the IDs of up to two projects or templates whose ID, key, or name is `text`. A second ID shows the
+   * caller that `text` is ambiguous.
    */
   async listNamed(workspaceId: string, table: 'projects' | 'templates', text: string): Promise<string[]> {
     const id = Uuid.safeParse(text)

@@ -144,8 +144,8 @@ export class Moves extends Repository {
   }
 
   /**
-   * Raises the wallet version of passes. Objects of messaged platforms that are up to date count as up to date with the
-   * new version, because they do not contain the address.
+   * Raises the wallet version of passes. Objects of messaged platforms do not contain the address. If an object is up
+   * to date, this therefore also raises its sent version, so that the object is not sent again.
    */
   private async bump(workspaceId: string, moveId: string, passIds: string[], at: Date): Promise<void> {
     if (passIds.length === 0) return

@@ -66,7 +66,7 @@ const MAX_COUNTED = 10_000
  */
 const ONLINE_MS = 300_000
 
-/** A template version that Google rejects, or that has a class that Google rejects, with Google's message. */
+/** A template version that Google rejects, or that has a class that Google rejects. `message` is from Google. */
 export interface RejectedVersion {
   workspaceName: string
   name: string
@@ -101,10 +101,7 @@ export class Overviews extends Repository {
     return { at, queues: states, discarded, quarantined, webhooks, deliveries, usage, doors, rejected }
   }
 
-  /**
-   * Returns the template versions that a platform rejects, entirely or in a class of some passes, the latest rejection
-   * first.
-   */
+  /** Returns the template versions that a platform rejects, or that have a rejected class, latest rejection first. */
   async listRejectedVersions(limit: number): Promise<RejectedVersion[]> {
     const member = this.db('passes').whereRaw('passes.google_class_id = google_classes.id').limit(1).select('id')
     const rows = await this.db('rejections')
@@ -235,7 +232,7 @@ export async function assertReadable({ reader }: Database): Promise<void> {
   await reader.schema.hasTable('migrations')
 }
 
-/** The number of transactions that are compared to detect the mode of a pooler. */
+/** The number of rounds in which processes are compared to detect the mode of a pooler. */
 const POOLER_ROUNDS = 5
 
 /**
@@ -253,8 +250,8 @@ export async function findPoolMode({
   const processOf = async (db: Knex): Promise<number> => (await db.raw('select pg_backend_pid() as pid')).rows[0].pid
   const own = new Set<number>()
   for (let round = 0; round < POOLER_ROUNDS; round += 1) {
-    // Ask one connection twice in a row. With single requests in turn, a pooler that alternates between two processes
-    // would give each connection the same process each time.
+    // Ask one connection twice in a row. If the connections took turns, a pooler that alternates between two processes
+    // would always give each connection the same process.
     own.add(await processOf(entry)).add(await processOf(entry))
     if (own.size > 1 || own.has(await processOf(reader))) return 'transaction'
   }

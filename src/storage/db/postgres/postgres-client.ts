@@ -38,8 +38,8 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
     sendOne(connection: PostgresConnection, query: Sent): Promise<Sent> {
       const { transactionSettings } = connection
       if (!transactionSettings) return travel([query], () => super.send(connection, query))
-      // Exclude ROLLBACK, because PostgreSQL would reject the settings in a failed transaction. If its first statements
-      // fail, the status is still `I` when the ROLLBACK is sent, because an error arrives before the new status.
+      // Exclude ROLLBACK. After the first statements of a transaction failed, the status can still be `I`, because an
+      // error arrives before the new status. PostgreSQL would then reject the settings, and skip the ROLLBACK.
       const isOwnTransaction = connection.getTransactionStatus() === 'I' && !/^rollback/i.test(query.sql)
       if (isOwnTransaction) return sendAsTransaction(connection, transactionSettings, query)
       return travel([query], () => super.send(connection, unnamed(query)))

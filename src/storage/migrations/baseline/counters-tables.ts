@@ -137,8 +137,8 @@ export async function createFigures(db: Knex): Promise<void> {
     primary key (workspace_id, project_id, hour, figure, slot)
   ) ${ofCounts}`)
   await db.raw('create index figures_by_hour on figures (hour)')
-  // Do not create this table `without rowid`: because its rows are large, SQLite would leave a third of each page
-  // unused.
+  // Do not create this table `without rowid`. Otherwise, SQLite would leave a third of each page unused, because the
+  // rows are large.
   await db.raw(`create table packed_figures (
     workspace_id ${uuid} not null,
     project_id ${uuid} not null,
@@ -206,7 +206,7 @@ export async function createUsage(db: Knex): Promise<void> {
   await db.schema.createTable('workspace_usage', (table) => {
     table.uuid('workspace_id').notNullable()
     table.smallint('shard').notNullable()
-    // A shard's value can be negative, because a connection can subtract what another one added to its shard.
+    // A shard can have a negative value: a connection can subtract in one shard what another added in another shard.
     table.bigInteger('passes').notNullable()
     table.bigInteger('stored_bytes').notNullable()
     table.primary(['workspace_id', 'shard'])

@@ -63,7 +63,7 @@ export async function createPasses(db: Knex): Promise<void> {
     table.bigInteger('lapsed_until')
 
     table.integer('wallet_version').notNullable()
-    // Last-Modified in milliseconds, in whole seconds. Every visible change raises it by at least a second.
+    // Last-Modified, in milliseconds, rounded to a whole second. Every visible change raises it by at least a second.
     table.bigInteger('modified_at').notNullable()
     table.text('scan_code').notNullable()
     table.text('apple_token').notNullable()

@@ -54,7 +54,7 @@ async function createApple(db: Knex): Promise<void> {
   // Each push rewrites a row. With free space on the page, PostgreSQL does this without writing to the indexes.
   await setStorage(db, 'apple_registrations', 'fillfactor = 70')
 
-  // The times at which it is checked whether the phones of a pass have downloaded an update after a push.
+  // Passes that were pushed to phones, and the next time to check whether the phones downloaded them.
   await db.schema.createTable('nudges', (table) => {
     table.uuid('pass_id').primary()
     table.uuid('workspace_id').notNullable()
@@ -84,7 +84,7 @@ async function createApple(db: Knex): Promise<void> {
     table.text('url').notNullable()
     table.integer('passes_per_second').notNullable()
     table.bigInteger('started_at').notNullable()
-    // The time at which passes were last taken for a push. The pace of the move determines how many are due since then.
+    // The time at which passes were last taken for a push. The time since then, times the pace, limits the next take.
     table.bigInteger('taken_at').notNullable()
     // The last pass that the current round has processed; null at the beginning of a round.
     table.uuid('position')

@@ -42,7 +42,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
     table.integer('generation').notNullable()
     table.text('status').notNullable()
     table.bigInteger('due_at')
-    // The number of attempts according to the published schedule, which excludes manual redeliveries.
+    // The number of attempts of the published schedule, without manual redeliveries.
     table.integer('scheduled_attempts').notNullable()
     table.boolean('is_redelivery').notNullable()
     // The time at which the schedule continues after a redelivery.
@@ -169,9 +169,8 @@ export async function createJobs(db: Knex): Promise<void> {
     table.bigInteger('failed_at')
     table.bigInteger('created_at').notNullable()
   })
-  // `created_at > 0` is true for every job. A planner uses a partial index only for a query that contains its
-  // condition, so other queries do not use these indexes. Otherwise, with statistics from when jobs were few, a planner
-  // would use the wrong index.
+  // `created_at > 0` is true for every job. Only queries that contain this condition can use these partial indexes.
+  // Otherwise, a planner with statistics from when jobs were few would use them for the wrong queries.
   const waits = 'claim_token is null and failed_at is null'
   await db.raw(`create index jobs_due on jobs (queue, priority, run_at) where ${waits} and created_at > 0`)
   await db.raw(`create index jobs_turns on jobs (queue, priority, workspace_id, run_at) where ${waits} and lapses = 0`)

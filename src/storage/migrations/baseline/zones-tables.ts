@@ -39,7 +39,7 @@ export async function createZones(db: Knex): Promise<void> {
     // The order of movements of a pass that have the same time.
     table.integer('sequence').notNullable()
     table.text('direction').notNullable()
-    // The change of `inside`: 1, -1, or 0 for an entry of a pass inside or an exit of a pass outside.
+    // The change of `inside`: 1, -1, or 0 if a pass that is inside enters again or one that is outside exits again.
     table.smallint('delta').notNullable()
     // For an entry, the scan that debited its use. A re-entry continues the use of an earlier entry.
     table.uuid('use_scan_id')
