@@ -41,7 +41,7 @@ export async function complete(config: Commands, words: readonly string[]): Prom
   return starting(await argumentOffers(command, positionOf(flags, rest), before), current)
 }
 
-/** Joins words that bash splits at =. */
+/** Drops the words `=`, because bash splits `--flag=value` into three words. */
 function joined(words: readonly string[]) {
   const before = words.slice(0, -1).filter((word) => word !== '=')
   const current = words.at(-1) ?? ''

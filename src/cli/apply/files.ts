@@ -83,7 +83,7 @@ async function findIgnored(folder: string): Promise<string[]> {
   return [...above, ...inKinds.flat()].map((name) => join(folder, name))
 }
 
-/** Returns `undefined` if the folder does not exist. */
+/** Reads the JSON files of a folder; `undefined` if the folder does not exist. */
 async function readFolder<T>(folder: string, read: (path: string) => Promise<T>): Promise<T[] | undefined> {
   if (!(await exists(folder))) return undefined
   return readAll((await withName(folder, () => listJsonFiles(folder))).map(read))
@@ -109,8 +109,8 @@ function mapNames<N extends string, T>(names: readonly N[], value: T): Record<N,
 const Content = z.record(z.string(), z.string().nullable())
 
 /**
- * A file with the signing secrets of new webhooks, by URL, because the server returns each secret only once. Only the
- * owner of the file can read the file (0600). `null` marks a webhook whose creation has started.
+ * A file that keeps the signing secrets of new webhooks, by URL, because the server returns each secret only once. Only
+ * the owner of the file can read the file (0600). `null` marks a webhook whose creation has started.
  */
 export class SecretsFile {
   readonly path: string

@@ -11,8 +11,8 @@ export type NamedKind = 'project' | 'template' | 'webhook' | 'door' | 'zone' | '
 interface Mark {
   kind: NamedKind
   /**
-   * If set, a terminal prompts for a missing value, except if the input named `unless` has a value. If `orNone` is set,
-   * the value is optional: `orNone` is the label of the first choice, which selects no row.
+   * If set, the program asks for a missing value on a terminal, except if the input named `unless` has a value. If
+   * `orNone` is set, the value is optional: `orNone` is the label of the first choice, which selects no row.
    */
   ask?: { orNone?: string; unless?: string }
   /** Whether the word `none` (`null` in the API) is accepted. */

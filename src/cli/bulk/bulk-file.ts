@@ -244,7 +244,7 @@ export function showSummary(summary: BulkSummary, outcomes: readonly Outcome[]):
   }
   const numbers = details([
     ['Rows', count(rows)],
-    // Show an outcome that is counted within another outcome only if it occurs.
+    // Omit an outcome without rows if the count of another outcome includes it.
     ...outcomes
       .filter(({ name, within }) => !within || counts[name]! > 0)
       .map(({ name, title }) => [title, count(counts[name]!)] as const),

@@ -26,7 +26,7 @@ export type JournalHead = z.output<typeof JournalHead>
 
 const whole = z.int().nonnegative()
 
-/** A checkpoint of a run. All rows before the checkpoint are complete. A resumed run sends the rows after it again. */
+/** A checkpoint of a run. All rows before it are complete. A resumed run sends all later rows, some of them again. */
 const JournalEntry = z.object({
   rows: whole,
   /** The offset of the end of the completed rows in the input, in bytes. */

@@ -9,7 +9,7 @@ export interface CsvRow {
   line: number
   /** The offset of the end of the row in the input, in bytes. */
   bytes: number
-  /** The reason why the row cannot be split into columns; `undefined` if it can. */
+  /** The reason why the row cannot be used; `undefined` for a valid row. */
   problem: string | undefined
 }
 
@@ -25,7 +25,7 @@ const MAX_HEADER_BYTES = 64 * 1024
 
 /**
  * Reads CSV as a stream, in constant memory. Skips empty rows. Removes spreadsheet escaping from cells, unless raw
- * cells are requested. Reads UTF-16, as spreadsheets save "Unicode text", with or without a byte order mark.
+ * cells are requested. Also reads UTF-16, which spreadsheets call "Unicode text", with or without a byte order mark.
  * @throws CliError for an empty input, a workbook or other binary file, an unclosed quote, or a huge row
  */
 export async function openCsv(
@@ -269,7 +269,7 @@ export function formatRows(rows: readonly (readonly (string | null)[])[], dialec
   return stringify(written as (string | null)[][], { delimiter, record_delimiter: newline, quoted_match: /[\r\n]/ })
 }
 
-/** Returns the first line that is not empty. Ignores line breaks in quotes, and a last CR (maybe half of a CRLF). */
+/** Finds the first line with content. Skips line breaks in quotes, and a final CR, which can be half of a CRLF. */
 function firstLine(text: string): { line: string; newline: Dialect['newline'] | undefined } {
   const match =
     /^\uFEFF?(?:sep=.(?:\r\n|\n|\r)|(?!sep=.[\r\n]))[\r\n]*(?:"[^"]*"|[^"\r\n])+?(\r\n|\n|\r(?=[\s\S]))/i.exec(text)
@@ -282,8 +282,8 @@ const FORMULA = /^[=+\-@\t\r]/
 const NUMBER = /^[+-]\(?[.,]?\d[\d .,()\-/\u00A0\u202F]*(?:e[+-]?\d+)?%?$/i
 
 /**
- * Adds a leading apostrophe to a cell that a spreadsheet would run as a formula, so that the cell is shown as text. A
- * formula that already has apostrophes gets another apostrophe, so that reading restores the exact text.
+ * Adds a leading apostrophe to a cell that a spreadsheet would run as a formula, so that the cell is shown as text. If
+ * the formula already has leading apostrophes, adds another one, so that reading restores the exact text.
  */
 export function escapeCell(text: string): string {
   return isFormula(text) ? `'${text}` : text

@@ -77,7 +77,7 @@ async function send(client: Client, id: string, path: string): Promise<void> {
   if (image.id !== id) throw new RowImageError(`${path} changed while it was read`)
 }
 
-/** Returns the path of an image file. @throws RowImageError, such as for a file outside the folder of the CSV file */
+/** Finds an image file. @throws RowImageError if it is missing, too large, or outside the folder of the CSV file */
 async function findFile(folder: string, name: string): Promise<string> {
   const outside = new RowImageError(`${name} is outside the folder of the file; move it next to the file`)
   if (isAbsolute(name)) throw outside

@@ -86,8 +86,8 @@ interface UpdateImages {
 }
 
 /**
- * Finds the image variables of each template once, and only if a cell is not an image id. The template of a row is
- * known only after the pass of the row is found.
+ * Finds the image variables of each template once, and only if a row changes variables. The template of a row is known
+ * only after the pass of the row is found.
  */
 function createUpdateImages(file: string): UpdateImages {
   let images: RowImages | undefined

@@ -227,7 +227,7 @@ export function suggestCommand(words: readonly string[], commands: readonly stri
       return { command, distance: editDistance(typed, command), most: Math.max(2, command.length / 3) }
     })
     .filter(({ distance, most }) => distance <= most)
-  // If distances are equal, prefer the command with more words, because that command uses all of the typed words.
+  // If distances are equal, prefer the command with more words, because that command uses more of the typed words.
   const wordsIn = ({ command }: { command: string }) => command.split(' ').length
   return candidates.sort((a, b) => a.distance - b.distance || wordsIn(b) - wordsIn(a))[0]?.command
 }

@@ -23,7 +23,7 @@ export function table<T>(rows: readonly T[], columns: readonly Column<T>[], opti
 
 /**
  * Formats rows that arrive page by page. The titles are written once, above the first page. The first page sets the
- * widths of the columns. On later pages, a column can only grow into spare width of the terminal. On a terminal, cells
+ * widths of the columns. On later pages, a column grows only into spare width of the terminal. On a terminal, cells
  * that are still too long are truncated.
  */
 export function tableWriter<T>(columns: readonly Column<T>[], { width }: TableOptions = {}) {

@@ -27,7 +27,7 @@ const SIGN_COLUMNS = 60
 /** The age after which a decision is dimmed. By then, the person has usually entered. */
 const FRESH_MS = 10_000
 
-/** The maximum clock difference between door and server. Above it, a scan was made for another validity date. */
+/** The maximum clock difference of door and server. If the times of a scan differ more, it has a validity date. */
 const SKEW_MS = 600_000
 
 /** The size of the area of the newest decision, in terminal cells. */
@@ -114,8 +114,8 @@ function textsOf(decision: Outcome, room: Room, now: Date): TextLine[] {
   const foot = { text: joined([...lastUse(decision, now), clockTime(decision.readAt)], room.width) }
   const air = room.height - head.length - message.length - 1
   if (air < 0) {
-    // For a rejected scan, put the message before the other facts, because it has the time and place of the last use. A
-    // low screen cuts off the last lines.
+    // A low screen cuts off the last lines. Therefore, put the message of a rejected scan before the other facts: the
+    // message has the time and place of the last use.
     const known = decision.result === 'accepted' ? [...door, ...message] : [...message, ...door]
     return [...top, ...(door.length > 0 ? known : [about, ...message])].slice(0, room.height)
   }

@@ -32,7 +32,7 @@ export interface ConsoleEnvironment {
   sameScanMs: number
 }
 
-/** The heartbeat interval. With the timeout, it lets an idle console notice an outage in less than three seconds. */
+/** The heartbeat interval. An idle console notices an outage within the interval plus the timeout: less than 3 s. */
 const BEAT_MS = 1_000
 const BEAT_TIMEOUT_MS = 1_800
 
@@ -86,7 +86,7 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
 function isRunning(runner: string): boolean {
   const [host, pid] = runner.split(' ')
   if (host !== hostname()) return true
-  // A runner with the ID of this process has ended: in a container, a new process can get the same ID.
+  // A console with the ID of this process has ended: in a container, a new process can get the same ID.
   return Number(pid) !== process.pid && isProcessRunning(Number(pid))
 }
 

@@ -9,7 +9,7 @@ export interface InputReader {
   push(chunk: string, at: number): void
   /** Reports the Escape key if nothing has followed its ESC character. Call this function regularly. */
   settle(at: number): void
-  /** The text that Enter has not ended yet. After a scan, the text that a person typed before the scan. */
+  /** The text that is not ended with Enter yet. Text that a person typed before a scan is kept after the scan. */
   readonly typed: string
   /** Discards the text, except for a scan that is still arriving. */
   clear(): void

@@ -31,7 +31,7 @@ export function verifySignature(signature: Buffer, content: Buffer, rootPem: str
   try {
     return check(signed, content, rootPem, at)
   } catch (error) {
-    // An OpenSSL error means that an included certificate or key is malformed, and with it the signature.
+    // Report an OpenSSL error as a malformed signature: OpenSSL cannot read a certificate or key of the signature.
     const isMalformed = error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_OSSL')
     throw isMalformed ? notWellFormed(error) : error
   }
@@ -196,7 +196,7 @@ function readChain(elements: readonly BaseBlock[], signer: BaseBlock | undefined
 
 function issuerAndSerialOf(certificate: BaseBlock): [BaseBlock | undefined, BaseBlock | undefined] {
   const fields = membersOf(membersOf(certificate)[0])
-  // Skip the version, which is the first field, and is omitted for version 1.
+  // Skip the version field, if there is one: a certificate of version 1 has none.
   const [serialNumber, , issuer] = fields[0] && isTagged0(fields[0]) ? fields.slice(1) : fields
   return [issuer, serialNumber]
 }

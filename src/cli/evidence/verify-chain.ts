@@ -20,7 +20,7 @@ import { NIL_UUID } from '../../core/uuid.ts'
 import { CliError, readNamed, streamNamed } from '../command/cli-error.ts'
 import { count, counted, localTime } from '../command/output.ts'
 
-/** The values that an erased entry of a chain has. */
+/** The values that an erasure writes into an entry. The other erasable values become `null`. */
 const ERASED = { message: 'Erased.' }
 
 export const knownFlags = {

@@ -59,8 +59,8 @@ export function importAction({ dryRun, concurrency, ...options }: ImportOptions)
       const templates = openTemplates(client)
       const template = templateId === undefined ? undefined : await templates.get(templateId)
       const columns = planImportColumns(header, options, template)
-      // Serial numbers and object IDs must be unique within an identity. Without --identity, compare the rows of each
-      // template, because they use the same identity.
+      // Serial numbers and object IDs must be unique within an identity. Without --identity, compare only rows of the
+      // same template, because these rows use the same identity.
       const namesOf = ({ templateId: ofRow, pass }: ImportRow) => {
         const names = (['serialNumber', 'googleObjectId'] as const).map((name) => {
           const value = pass[name]

@@ -18,7 +18,7 @@ export interface FollowOptions<T> {
 const POLL_MS = 1_000
 const PAGE = 100
 const SHOWN = 10
-/** The maximum time by which a new row is older than the newest row, because transactions commit out of order. */
+/** The maximum time by which a new row can be older than the newest row: transactions commit out of order. */
 const OVERLAP_MS = 60_000
 /** The maximum number of remembered ids, which prevent duplicates. */
 const MAX_SEEN = 100_000

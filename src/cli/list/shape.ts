@@ -120,7 +120,7 @@ function textOf<T>({ kind, none = '' }: ListColumn<T>, value: ReturnType<typeof 
   return typeof value === 'boolean' ? (value ? 'yes' : 'no') : value
 }
 
-/** The lengths of a shortened id: up to the time in milliseconds, and up to the counter within the millisecond. */
+/** The lengths of a shortened id: only the time (in milliseconds), or also the counter within the millisecond. */
 const LENGTHS = [13, 23]
 
 /** Returns the shortest prefix length at which the ids of the page are unique. */

@@ -64,7 +64,7 @@ export async function showPages<T, Shown>(paged: PagedList<T, Shown>): Promise<P
   })
 }
 
-/** Yields one page or, with `--all`, all pages from there. Holds only one page in memory. */
+/** Yields the page at `cursor` or, with `all`, this page and all later pages. Holds only one page in memory. */
 export async function* listPages<T>(
   list: (call: { query: object }) => Promise<Page<T>>,
   query: object,

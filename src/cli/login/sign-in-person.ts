@@ -104,7 +104,7 @@ async function pollDevice(desk: string, begun: BegunOnDevice, signal: AbortSigna
   throw new CliError(LATE, { hint: RETRY })
 }
 
-/** Whether a token belongs to the session of a person, so that it ends with a logout. */
+/** Whether a token belongs to the session of a person. Such a token ends with a logout. */
 export const isSessionToken = (token: string) => token.startsWith('pss_')
 
 /** Ends the session of a token. Returns whether the server confirmed the end. */

@@ -35,7 +35,7 @@ export interface ScanExportOptions {
 
 export async function exportScans(options: ScanExportOptions): Promise<ExportResult> {
   const { flags, format, stop, note } = options
-  // Keep the heap small. Otherwise, V8's heap would grow far beyond a page, although rows are short-lived.
+  // Keep the heap small. Otherwise, V8's heap would grow far beyond the size of a page, although rows are short-lived.
   setFlagsFromString('--optimize-for-size')
   const query = scanQuery(flags, await passIdsOf(options.client, flags))
   await using file = flags.out === undefined ? undefined : await openOutput(flags.out, query, options)

@@ -182,8 +182,8 @@ export function doorsFolder(environment: Environment = process.env): string {
 /**
  * Sets the environment variables that Ink reads when it loads. Turns off React's development mode, which keeps a record
  * of every render. Hides CI, because in CI, Ink draws only when it ends. Ink's color library assumes no color if CI has
- * any value, so the color level is set explicitly. The level is at least 1, because bold and inverse text replace
- * colors.
+ * any value, so the color level is set explicitly. The level is at least 1, because level 0 would also turn off bold
+ * and inverse text.
  */
 export function prepareDrawing(stream: ColorStream, environment: NodeJS.ProcessEnv = process.env): void {
   environment.FORCE_COLOR = String(Math.max(1, colorLevel(stream, environment)))
@@ -248,7 +248,7 @@ export function isSet(variable: string, environment: Environment = process.env):
   return given(environment[variable]) !== undefined
 }
 
-/** Treats an empty system variable as not set. */
+/** Returns the trimmed value; `undefined` if the value is empty. */
 function given(value: string | undefined): string | undefined {
   return value?.trim() || undefined
 }

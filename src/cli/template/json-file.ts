@@ -89,8 +89,8 @@ function parseText(path: string, text: string): unknown {
 }
 
 /**
- * Returns the offset of the unexpected token, which V8 does not always report: the end of the shortest prefix with this
- * error. For an incomplete text, returns the end of the text.
+ * Finds the offset of the unexpected token, because V8 does not always report the offset. The token ends the shortest
+ * prefix that has this error. For an incomplete text, returns the end of the text.
  */
 function tokenOffset(text: string): number {
   let [without, having] = [0, text.length + 1]

@@ -8,7 +8,7 @@ export interface VersionChoice {
   templateId: string
   /** A version number; `undefined` for the newest. */
   version: number | undefined
-  /** Whether the newest version must be a draft. */
+  /** Whether only drafts are considered if `version` is `undefined`. */
   draftOnly?: true
 }
 

@@ -11,7 +11,7 @@ import { collect, findCandidate, listCandidates } from '../../arguments/named.ts
 import { CliError } from '../../command/cli-error.ts'
 import { ask } from '../environment.ts'
 
-/** The workspace, project, and zone of a console, read from the server once and stored for offline starts. */
+/** The workspace, project, and zone of a console, read from the server and stored for offline starts. */
 const Place = z.strictObject({
   workspaceId: z.string(),
   workspaceName: z.string(),
@@ -24,7 +24,7 @@ export type Place = z.output<typeof Place>
 export interface Entrance {
   place: Place
   isReached: boolean
-  /** The folder of the list and logs: one for each server, workspace, and project. */
+  /** The folder of the door's database: one for each server, workspace, and project. */
   folder: string
 }
 

@@ -20,7 +20,7 @@ export interface DesignerBundle {
   images: Map<ImageRole, Map<string, Buffer>>
   /** The translations, by language and then by the text in pass.json. */
   strings: PassStrings
-  /** The files that were not read. */
+  /** The files that were not read, and the numbers in pass.json that JSON does not preserve. */
   unmapped: Note[]
   /** Whether the file might be an issued pass, because it lacks the tooling.json of Pass Designer. */
   canBePass: boolean
@@ -62,9 +62,7 @@ function isDeeper(value: unknown, levels: number): boolean {
   return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1))
 }
 
-/**
- * Reads the regular files of a folder and of its folders of languages. Skips links, which could lead out of the folder.
- */
+/** Reads the regular files of a folder and of its language folders. Skips links, which could lead out of the folder. */
 async function readFolder(root: string, unmapped: Note[]): Promise<Map<string, Buffer>> {
   const files = new Map<string, Buffer>()
   const pending = ['']

@@ -25,7 +25,7 @@ const ofTrip = ['carrier.code', 'carrier.name', 'number', 'boardsAt', 'departsAt
   ofStop.flatMap((key) => [`from.${key}`, `to.${key}`]),
 )
 
-/** Returns each tag with the fact that sets it. Sets each fact to its own path, and looks for the paths in the tags. */
+/** Returns each tag with its fact. Sets each fact to its own path, so that the value of a tag names the fact. */
 function rowsOf(mode: Mode | undefined): FactRow[] {
   const facts: JsonObject = {}
   const paths = mode ? ofTrip : ofEvent
@@ -133,7 +133,7 @@ function sharedPlaceholder(
 }
 
 function newPlaceholder(tag: string, fact: string, text: string, { variables }: FieldContext): string {
-  // Name the variable of a nested fact, such as `latitude`, after the whole path, because its last key is unclear.
+  // Name the variable of a nested fact after the whole path, because the last key, such as `latitude`, is unclear.
   const isNested = tag.includes('.') && fact.includes('.')
   const key = isNested
     ? fact.replaceAll(/\.(.)/g, (_, letter: string) => letter.toUpperCase())

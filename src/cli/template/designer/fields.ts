@@ -46,7 +46,7 @@ export function listFields(style: JsonObject, name: string, group: string, { unm
 
 export interface ReadGroup {
   fields: DesignField[]
-  /** The same fields in Apple's form, if the design cannot express all their keys. */
+  /** The same fields in Apple's form, if `inApple` is set or if the design cannot express all their keys. */
   override: JsonObject[] | undefined
   lost: string[]
 }

@@ -88,8 +88,8 @@ export async function importDesignerTemplate(path: string, options: ImportOption
 const MAX_REMOVED = 500
 
 /**
- * Removes the values that the schema of a definition rejects, and the keys of `apple` that publishing rejects, and
- * reports them. The other issues are for the designer to fix.
+ * Removes and reports the values that the schema of a definition rejects, and the keys of `apple` that publishing
+ * rejects. The designer must fix the other issues.
  */
 async function withoutInvalid(
   definition: DefinitionInput,

@@ -27,7 +27,7 @@ export interface ReadStyles {
 }
 
 /**
- * Reads the fields of all styles. A template that has only the poster of iOS 27 gets the classic style from it.
+ * Reads the fields of all styles. If a template has only the poster of iOS 27, derives the classic style from it.
  * @throws CliError if there is no style
  */
 export function readStyles(pass: JsonObject, context: FieldContext): ReadStyles {
