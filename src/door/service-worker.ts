@@ -1,6 +1,6 @@
 /**
- * Keeps the page of a door on the phone, so that it opens without a network. API requests bypass the service worker. A
- * new release has another service worker with other files. It takes over when the page reports that it is idle.
+ * Keeps the page of a door on the phone, so that it opens without a network. API requests bypass the service worker.
+ * The service worker of a new release keeps other files, and takes over when the page reports that it is idle.
  */
 
 /** The files of this release and, in `DOOR_BUILD`, its name. Set by scripts/build-door.js. */
@@ -52,7 +52,7 @@ async function install(): Promise<void> {
   const cache = await caches.open(cacheName)
   const response = await fetch(page, { cache: 'no-cache' })
   const html = await response.clone().text()
-  // Right after an update of the server, its page needs other files than this worker would store: install nothing.
+  // Install nothing if the page needs files of another release, for example right after an update of the server.
   const isOfThis =
     response.ok && [...html.matchAll(/\/door\/([\w.-]+\.(?:js|css))"/g)].every(([, name]) => DOOR_FILES.includes(name!))
   if (!isOfThis) throw new Error('The page is of another release.')

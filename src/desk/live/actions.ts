@@ -116,7 +116,7 @@ const correct: Action<Pass> = {
   },
 }
 
-/** Returns a text as a form submits it. Otherwise, a changed line break would count as a change by the person. */
+/** Trims a text and unifies its line breaks. Otherwise, a line break that a browser changed would count as an edit. */
 export function normalizeInput(text: string): string {
   return text.replaceAll(/\r\n?/g, '\n').trim()
 }

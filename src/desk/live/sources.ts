@@ -57,7 +57,7 @@ export const zoneSources = {
     scope: 'scans:read',
     load: ({ api, projectId, minute }: ZoneFacts) => loadCurves(api, projectId, minute),
   }),
-  /** Not part of `curves`, because curves lack the current minute. Polled like `pace`. */
+  /** The entries of each zone, separate from `curves`, which lack the current minute. Polled like `pace`. */
   zonePaces: source({
     scope: 'scans:read',
     load: ({ api, projectId, paceFrom }: ZoneFacts) => loadEntries(api, projectId, paceFrom),
@@ -91,7 +91,7 @@ export const boardSources = {
     load: ({ api, projectId, from }: Facts) =>
       api.scans.stats({ query: { projectId, from, groupBy: 'gate' } }) as Promise<ScanStatsByGate>,
   }),
-  /** Polled every few seconds, because entries per minute also decrease without an event. */
+  /** The entries at each gate, polled every few seconds, because entries per minute also decrease without an event. */
   pace: source({
     scope: 'scans:read',
     load: ({ api, projectId, paceFrom: from }: Facts) =>

@@ -16,9 +16,7 @@ import { TokenScreen } from './token-screen.tsx'
 import { useWholeWall } from './whole-wall.ts'
 import { ZoneWall } from './zones.tsx'
 
-/**
- * The key of the token in session storage. Unlike a cookie, the token ends with the tab, and only this page sends it.
- */
+/** The token's key in session storage. Unlike a cookie, the token ends with the tab, and only this page sends it. */
 const TOKEN_KEY = 'passes-desk-token'
 
 /** Renders the desk in an element. */

@@ -151,8 +151,8 @@ function pointsOf(minutes: readonly Minute[], last: { end: number; inside: numbe
 }
 
 /**
- * Returns the whole numbers that label the axis: two to four, at least `distance` pixels apart, or 0 and the highest
- * number. If there is no space for two, labels only 0.
+ * Returns two to four whole numbers that label the axis, at least `distance` pixels apart. If the space is too small,
+ * returns 0 and the highest number, or only 0.
  */
 function ticksOf(y: Scale, highest: number, distance: number): number[] {
   const isApart = (tick: number, n: number, ticks: number[]) => n === 0 || y(ticks[n - 1]!) - y(tick) >= distance

@@ -18,7 +18,7 @@ export function browserEnvironment(
   language: () => DoorLanguage = () => doorEnglish,
 ): EngineEnvironment {
   const runner = crypto.randomUUID()
-  // Hold the lock until the tab ends. It shows other tabs that this tab is running.
+  // Hold the lock until the tab ends. The lock shows other tabs that this tab is running.
   void navigator.locks.request(RUNNER + runner, () => new Promise(() => undefined))
   return {
     settings: phoneSettings,
@@ -66,7 +66,7 @@ function hex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** The interval of checks for a new release, in milliseconds (`ASK_MS`: of checks whether the page is still busy). */
+/** The intervals, in milliseconds, of checks for a new release and (`ASK_MS`) of checks whether the page is busy. */
 const UPDATE_CHECK_MS = 15 * 60_000
 const ASK_MS = 1_000
 

@@ -1,6 +1,6 @@
 import type { UploadEnd } from './uploads.ts'
 
-/** The state of the connection. If it is online, the server evaluates scans, otherwise this door with its stored list. */
+/** The connection to the server. Online, the server evaluates scans. Offline, this door does so with its list. */
 export interface Connection {
   readonly state: 'unknown' | 'online' | 'offline'
   readonly offlineSince: Date | null

@@ -77,7 +77,7 @@ export interface ScanOptions {
   scanContextKey?: string | undefined
 }
 
-/** A count of people without a scan. */
+/** An entry or exit that was counted without a scan. */
 export interface Adjustment {
   externalRef: string
   zoneId: string
@@ -225,8 +225,8 @@ export type Problem =
   /** The zone of this exit was deleted: nothing is evaluated until another zone, or no zone, is chosen. */
   | { code: 'exit_deleted' }
   /**
-   * The server rejects exits counted without a scan that would make the number of people inside negative, for example
-   * while an entrance is offline. They are retried. The number excludes them until the server accepts them.
+   * The server rejected exits counted without a scan, because the number of people inside would become negative (for
+   * example, while an entrance is offline). This phone retries them. Until they are accepted, the number excludes them.
    */
   | { code: 'counts_held'; references: readonly string[] }
   /**

@@ -65,7 +65,7 @@ export interface EngineEnvironment {
   findRunning: () => Promise<(runner: string) => boolean>
   /** Waits until no other tab or process with this store runs work of the same name, then runs the work. */
   withLock: <T>(name: string, work: () => Promise<T>) => Promise<T>
-  /** A text stored next to the database. If the text exists and the database is empty, the database was lost. */
+  /** A text stored outside the database. If the text exists and the database is empty, the database was lost. */
   marker: { get: () => string | null; set: (text: string) => void }
   isVisible: () => boolean
   /**

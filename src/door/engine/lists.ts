@@ -21,7 +21,7 @@ const REST_FACTOR = 20
 export interface ListKeeper {
   /** Whether an update is due. */
   isDue(): boolean
-  /** Updates the list if it is due, one tab at a time. */
+  /** Updates the list if an update is due, in one tab at a time. */
   freshen(signal: AbortSignal): Promise<void>
   /** Delays the next update by a random time, so that the doors of a venue do not all load at the same time. */
   askSoon(): void

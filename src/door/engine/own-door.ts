@@ -51,7 +51,7 @@ export function createOwnDoor(
     const now = identity()
     const isCurrent = now?.token === known.token && now.door.movement === movement
     // If the server rejects the movement of an entrance, for example because the zone was deleted, use the server's
-    // zone and direction. Never do this for an exit, because they could turn it into an entrance.
+    // zone and direction. Never do this for an exit, because the server's direction could turn it into an entrance.
     const isEnded = reply.kind === 'answer' || (reply.kind === 'rejection' && movement?.direction !== 'out')
     if (isEnded && isCurrent) await keep({ token: now.token, door: now.door })
     return reply

@@ -19,7 +19,7 @@ import { type Identity, type JournalEntry, type ScannedCode, StorageFullError } 
 export interface Scanner extends Pick<DoorEngine, 'scan' | 'scanAll' | 'undo'> {
   /** Runs work between two scans. @throws if the scanner was stopped before */
   between<T>(work: () => Promise<T>): Promise<T>
-  /** Starts no further scan. Resolves after the current one. */
+  /** Starts no further scan. Resolves after the current scan. */
   stopScanning(): Promise<void>
 }
 
@@ -113,8 +113,7 @@ export function createScanner(
         { key, externalRef, at: at.getTime(), runner },
         {
           notBefore: at.getTime() - UNRESOLVED_MS,
-          // Do not resume an attempt of another runner, unless that runner crashed: the attempt belongs to another
-          // guest.
+          // Do not resume an attempt of another tab or process that still runs: that attempt belongs to another guest.
           canResume: (begun) => !shown.has(begun.externalRef) && (begun.runner === runner || !isRunning(begun.runner)),
         },
       )

@@ -71,7 +71,7 @@ export function createUploads(
  * an externalRef once. An entry that the server rejects does not block others: it is kept with the reason, and not sent
  * again.
  *
- * The exception is an exit counted without a scan that would make the number of people inside negative. This entry is
+ * The exception is an exit, counted without a scan, that would make the number of people inside negative. This entry is
  * held and sent again at each probe, because an offline entrance may not have uploaded its entries yet.
  */
 async function uploadWaiting(options: {

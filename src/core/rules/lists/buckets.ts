@@ -26,7 +26,7 @@ export function bucketStarts({ from, to }: { from: Date; to: Date }, unit: Bucke
   return starts
 }
 
-/** Whether a range surely has more than MAX_BUCKETS buckets. A bucket is shorter than twice its LENGTHS entry. */
+/** Whether a range has more than MAX_BUCKETS buckets even if each is twice as long as in LENGTHS. (No bucket is.) */
 export function isFarTooLong({ from, to }: { from: Date; to: Date }, unit: BucketUnit): boolean {
   return to.getTime() - from.getTime() > 2 * MAX_BUCKETS * LENGTHS[unit]
 }

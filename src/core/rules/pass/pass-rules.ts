@@ -78,7 +78,7 @@ export function changedFields(written: {
   ]
 }
 
-/** Returns the status after an update: a failed pass is queued again, and a pass that is not expired now is ISSUED. */
+/** Returns the status after an update: FAILED becomes QUEUED, and EXPIRED becomes ISSUED unless `expiresAt` is past. */
 export function statusAfterUpdate(status: PassStatus, expiresAt: Date | null, at: Date): PassStatus {
   if (status === 'FAILED') return 'QUEUED'
   if (status === 'EXPIRED' && (expiresAt === null || expiresAt > at)) return 'ISSUED'

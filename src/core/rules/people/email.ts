@@ -3,7 +3,7 @@ const MAX_CHARACTERS = 254
 
 /**
  * Returns the form of an email address for comparisons: ASCII letters in lower case, and other characters unchanged.
- * (The lower case of the Kelvin sign is the letter k, so lower case would make different addresses equal.)
+ * (`toLowerCase` would make different addresses equal, because it converts the Kelvin sign to the letter k.)
  * @returns undefined if the text is not an address
  */
 export function comparableEmail(text: string): string | undefined {

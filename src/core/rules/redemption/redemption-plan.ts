@@ -37,7 +37,7 @@ export interface PlacedAttempt extends RedemptionFacts, Placement {
   /** Whether each window is a separate scan context, in which a pass is accepted once. */
   areWindowsContexts: boolean
   period: Period | null
-  /** The windows that have not ended. The pass becomes void if all are full. Empty if full windows do not void it. */
+  /** The windows that have not ended. The pass becomes void if all are full. Empty if full windows never void it. */
   exhaustible: Window[]
   /** Whether to store the debited window. `true` if several windows contain the time. */
   isDebitStored: boolean
@@ -69,7 +69,7 @@ export interface RedemptionHistory {
   inContext: number
   contextFirstAt: Date | null
   contextLastAt: Date | null
-  /** The times of the nearest scans before (or at) the attempt and after it, without scans with a validity date. */
+  /** The times of the nearest scans before (or at) and after the attempt. Scans with a validity date do not count. */
   previousAt: Date | null
   nextAt: Date | null
   /** The number of scans in each counted range, and the time of the first, by the key of the range. */
@@ -150,8 +150,8 @@ function exhaustibleWindows(policy: RedemptionPolicy | null, all: Window[]): (at
 }
 
 /**
- * Returns the earlier of the attempt's time and the real time. Otherwise, an attempt with a future validity date would
- * treat windows that are open now as ended.
+ * Returns the earlier of the attempt's time and the real time. With only the attempt's time, a future validity date
+ * would make windows that are open now count as ended.
  */
 function earlier(one: Date, other: Date): Date {
   return one < other ? one : other

@@ -14,7 +14,7 @@ export interface Window extends Range {
   key: string
   /** The maximum number of uses; `null` for no limit. */
   maxUses: number | null
-  /** The date of the start in the UTC offset of the start, or `null` if the window has no start. */
+  /** The date on which the window starts, in the UTC offset of `start`; `null` if the window has no start. */
   date: string | null
   /** The start and end as authored, including the offset; `null` if open. */
   start: string | null
@@ -115,8 +115,8 @@ export interface Placement {
 
 /**
  * Returns the possible times of an attempt. Without a validity date, the only possible time is the real time. With a
- * validity date, the possible time is the real time of day on that date. Each window that starts on the date has its
- * own possible time, clamped into the window. These times are ordered by the start of the window.
+ * validity date, each window that starts on the date has a possible time: the real time of day on that date, clamped
+ * into the window. Without such a window, this time of day is the only possible time. Ordered by window start.
  */
 export function placesInTime(
   policy: RedemptionPolicy | null,

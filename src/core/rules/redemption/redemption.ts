@@ -32,8 +32,8 @@ export interface RedemptionDebit {
 }
 
 /**
- * Returns the attempt at the time at which to evaluate it: the first possible time in a window with uses left. If no
- * window has uses left, returns the last possible time, whose check explains the rejection.
+ * Returns the attempt at its first possible time in a window with uses left. If no window has uses left, returns the
+ * attempt at its last possible time, and the check of that time explains the rejection.
  */
 export function choosePlace({ places }: RedemptionPlan, history: RedemptionHistory): PlacedAttempt {
   const free = places.find((place) => place.windows.some((window) => hasUsesLeft(window, place, history)))

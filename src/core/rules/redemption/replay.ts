@@ -127,8 +127,8 @@ class Side {
 }
 
 /**
- * Whether the recorded scan time is in the window that the replay selected. For a validity date, the replay can have
- * selected another window than the scan.
+ * Whether the recorded scan time is in the window that the replay selected. For a validity date, the replay can select
+ * another window than the original scan did.
  */
 function isPlacedAlike({ scannedAt }: LedgerEntry, attempt: ScanDecision['attempt']): boolean {
   return !attempt?.selected || contains(attempt.selected, scannedAt)

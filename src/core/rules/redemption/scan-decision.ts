@@ -45,10 +45,10 @@ export interface ScanDecision {
   attempt: PlacedAttempt | null
   /**
    * The debit to store if the server or a device accepted the attempt. `null` for exits and re-entries, which debit no
-   * use, and unless exactly one pass matches.
+   * use, and if not exactly one pass matches.
    */
   debit: RedemptionDebit | null
-  /** The decision of the zone; `null` for a scan without a zone, and unless exactly one pass matches. */
+  /** The decision of the zone; `null` for a scan without a zone, and if not exactly one pass matches. */
   presence: PresenceDecision | 'full' | null
   /** Whether the attempt is a re-entry, which continues the use of the last entry. */
   isReentry: boolean

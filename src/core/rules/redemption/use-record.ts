@@ -102,7 +102,7 @@ function countWithin(times: number[], { from, to }: Range): number {
   return times.length === 0 ? 0 : placeAfter(times, to - 1) - placeAfter(times, from - 1)
 }
 
-/** Returns the number of times, of an ascending list, that are not after `at`. */
+/** Returns how many items of `times`, an ascending list, are not after `at`. */
 function placeAfter(times: number[], at: number): number {
   let [low, high] = [0, times.length]
   // Check the end first, because uses are almost always appended.

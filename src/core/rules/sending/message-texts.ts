@@ -6,7 +6,7 @@ import { languagesOf, textIn, UNSAID_LANGUAGE, type WrittenText } from '../templ
 
 /**
  * Checks the languages of a message (decisions/0013).
- * @param declared the languages of each version whose passes can receive the message, if the version has languages
+ * @param declared the languages of each version that has languages and whose passes can receive the message
  */
 export function* checkMessageLanguages(
   { body, options }: Pick<MessageCreate, 'body' | 'options'>,

@@ -1,4 +1,4 @@
-/** The delays of repeated pushes after the first push of a version, in seconds, until a phone fetches the version. */
+/** The times of repeated pushes, in seconds after the first push of a version, until a phone fetches the version. */
 const NUDGE_SECONDS = [600, 3600, 86_400] as const
 
 /** The minimum time between two pushes to a phone, in seconds, no matter how often clients request a nudge. */

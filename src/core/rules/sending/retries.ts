@@ -32,7 +32,7 @@ const MAX_FAILING_SECONDS = 5 * 24 * HOUR
 
 export interface DeliveryProgress {
   status: DeliveryStatus
-  /** The time of the next attempt, or `null` if no attempt is left. */
+  /** The time of the next attempt, or `null` if no attempt follows. */
   dueAt: Date | null
   /** The number of attempts that followed the retry table. Redeliveries do not count. */
   scheduledAttempts: number

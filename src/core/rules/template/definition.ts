@@ -64,7 +64,7 @@ function* findIssues(written: WrittenDefinition): Generator<Issue> {
     for (const issue of [...findTextIssues(definition), ...checkClassTexts(definition)]) {
       const isText = typeof textAt(written, issue.path) === 'object' && issue.path[1] !== 'images'
       const path = isText ? [...issue.path, language] : imagePlace(written, issue.path, language)
-      // Skip an issue that is not in a translation, or that another translation has, too: it was already reported.
+      // Skip an issue outside translations, and an issue that another translation has, too: both are already reported.
       if (!path || found.has(JSON.stringify(issue))) continue
       found.add(JSON.stringify(issue))
       yield { ...issue, path }
@@ -189,7 +189,7 @@ export function longScope(definition: Definition): Scope {
 /** The longest sample value. The front of a pass has no space for longer text. */
 const LONG_TEXT = 'The longest value '.repeat(12)
 
-/** Whether a text contains a text variable with neither example nor default. A check of its sample proves nothing. */
+/** Whether a text contains a text variable with neither example nor default. Checks of its sample prove nothing. */
 export function standsForAnything(definition: Definition, path: Issue['path']): boolean {
   const text = textAt(definition, path)
   if (typeof text !== 'string') return false

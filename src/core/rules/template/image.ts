@@ -101,8 +101,8 @@ function isAncillary(firstLetter: number): boolean {
 }
 
 /**
- * The maximum number of scans. Even a scan of 12 bytes makes a decoder process all pixels of a progressive image.
- * Programs usually write 10 scans, and at most 18 (four colors, each in steps).
+ * The maximum number of scans in a JPEG. Even a scan of 12 bytes makes a decoder process all pixels of a progressive
+ * image. Programs usually write 10 scans, and at most 18 (four colors, each in steps).
  */
 const MAX_SCANS = 32
 /** The maximum size of profiles, EXIF, and text in a JPEG, because decoders copy and parse them. */
@@ -180,7 +180,7 @@ function tooMuchMetadata(): Unfit {
   }
 }
 
-/** Returns the offset of the marker after the data of a scan. In the data, 0xff only precedes 0 or a restart code. */
+/** Returns the offset of the marker that ends a JPEG scan. Inside a scan, only 0 or a restart code can follow 0xff. */
 function endOfScan(bytes: Uint8Array, start: number): number {
   for (let at = start; at < bytes.length; at += 1) {
     if (bytes[at] !== 0xff) continue

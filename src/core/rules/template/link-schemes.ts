@@ -33,7 +33,7 @@ function schemeOf(url: string): string | undefined {
   return /^([a-z][a-z\d+.-]*):/i.exec(url.replaceAll(/[\0- \x7f-\xa0]/g, ''))?.[1]?.toLowerCase()
 }
 
-/** Reports links that are already unsafe at publish, if variables have their examples and defaults. */
+/** Reports links that are unsafe when filled with the examples and defaults of variables. Runs at publish. */
 export function* checkLinks(definition: Definition): Generator<Issue> {
   const known = exampleScope(definition)
   for (const { text, path, isSafe, wanted } of linksOf(definition)) {
@@ -78,7 +78,7 @@ function* linksOf(definition: Definition): Generator<Link> {
   }
 }
 
-/** Whether every link of an HTML text is safe. A link is unsafe if its scheme can contain a character reference. */
+/** Whether every link of an HTML text is safe. A link is unsafe if a character reference could hide its scheme. */
 function hasSafeLinks(html: string): boolean {
   const urls = [...html.matchAll(/href\s*=\s*(?:"([^"]*)|'([^']*)|([^\s>]*))/gi)].map((match) =>
     match.slice(1).join(''),

@@ -142,8 +142,8 @@ function checkWindows({ windows = [] }: RedemptionPolicy): Issue[] {
 const TEXT_LEAVES = new Set(['start', 'end', 'timezone'])
 
 /**
- * Fills the texts of a policy. If a placeholder takes the place of a number, its value becomes a number. A placeholder
- * without a value is an issue: without the limit, the policy would admit everyone.
+ * Fills the texts of a policy. If a placeholder takes the place of a number, its value becomes a number. Reports a
+ * placeholder without a value: a policy without that limit would admit everyone.
  */
 function fillLeaves(value: unknown, path: (string | number)[], scope: Scope, issues: Issue[]): unknown {
   if (typeof value === 'string') {

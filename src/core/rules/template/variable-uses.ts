@@ -118,7 +118,7 @@ const CURRENCY = (): VariableUse => ({
 function usesInPolicy(text: string, key: string, expiresAt: Policies['expiresAt']): PolicyText['uses'] {
   const isBound = key === 'start' || key === 'end'
   const name = lonePlaceholder(text)
-  // A window bound that is the expiry of the pass is valid if the expiry is valid, so use the rule of the expiry.
+  // Use the rule of the expiry if a window starts or ends at the expiry, because a valid expiry is a valid bound.
   if (name === 'pass.expiresAt') return isBound && expiresAt ? usesInExpiry(expiresAt, NEEDED_EXPIRY) : undefined
   if (isBound) return name === undefined ? usesInDateTime(text) : [{ name, use: MOMENT }]
   if (key === 'timezone') return usesInTimeZone(text)

@@ -23,7 +23,7 @@ export interface OccupancyFacts {
 
 interface OccupancyRange {
   from: Date
-  /** The end of the range, exclusive. */
+  /** The end of the range of time, exclusive. */
   to: Date
   /** The length of a bucket in milliseconds. */
   step: number

@@ -22,14 +22,14 @@ export interface MovementUse {
 }
 
 /**
- * The facts about a pass in a zone at the time of an attempt. They ignore movements before the last reset of the zone
- * and after the next one.
+ * The facts about a pass in a zone at the time of an attempt. Movements before the last reset of the zone or after its
+ * next reset do not count.
  */
 export interface PresenceFacts {
   direction: Direction
   /** The last movement at or before the time of the attempt. */
   previous: Movement | null
-  /** The first movement after this time; `null` unless the attempt is reported late or a device has a wrong clock. */
+  /** The first movement after the attempt; `null` unless the attempt is reported late or a device has a wrong clock. */
   next: Movement | null
   /** The use that the last entry before the attempt debited or, if that entry was a re-entry, continued. */
   use: MovementUse | null

@@ -45,7 +45,7 @@ export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionVi
   const hasInstructions = notice !== null || fields.length > 0
   return (
     <section class={`decision ${tone}`} aria-label={words.verdicts[word]}>
-      {/* Place this text above the button's touch area. Otherwise, the button would prevent scrolling. */}
+      {/* Cover the button's touch area, so that this text can scroll. A tap on the text acts like the button. */}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard */}
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the button is available to keyboards */}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the button is available to screen readers */}

@@ -32,7 +32,7 @@ type Panel =
 export function ScanScreen({ camera }: { camera: UsedCamera }) {
   const { words } = useDoor().language
   const [panel, setPanel] = useState<Panel>(() => (wasLocked() ? 'lock' : null))
-  // Use a layout effect to store the lock before it is visible. Otherwise, an early reload would remove the lock.
+  // Use a layout effect to store the lock before it is visible. Otherwise, a reload could lose the lock.
   useLayoutEffect(() => storeLock(panel === 'lock'), [panel])
   const scanning = useScanning()
   const controls = useControls(camera.camera)

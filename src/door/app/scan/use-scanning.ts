@@ -26,7 +26,7 @@ interface Shown {
   isHidden: boolean
 }
 
-/** The time, in milliseconds, before the screen is cleared for a decision. Most decisions arrive within this time. */
+/** The delay before the screen is cleared for a slow decision, in milliseconds. Clearing it sooner would flicker. */
 const SOON_MS = 200
 
 /** Evaluates scans, shows their decisions, and plays their signals. */

@@ -34,7 +34,7 @@ export function DirectionSheet({ onClose }: { onClose(): void }) {
   )
 }
 
-/** Moves this door to another zone in the same direction. Needs no server, because each scan reports its zone. */
+/** Moves this door to another zone, and keeps the direction. Needs no server, because each scan reports its zone. */
 export function ZoneSheet({ onDone, onClose }: { onDone(): void; onClose(): void }) {
   const { engine, language } = useDoor()
   const { words, locale } = language
@@ -80,7 +80,7 @@ export function CountSheet({ onClose }: { onClose(): void }) {
   const held = problems.find((problem) => problem.code === 'counts_held')?.references ?? []
   const resetAt = zones.find(({ id }) => id === door?.movement?.zoneId)?.resetAt
   const [all, setAll] = useState<readonly { adjustment: Adjustment; resetAt: typeof resetAt }[]>([])
-  // Exclude counts from before a reset: after it, everybody is outside, and undoing an entry would count a wrong exit.
+  // Exclude counts made before a reset. The reset emptied the zone, so undoing an entry would count a wrong exit.
   const made = all.filter((one) => one.resetAt === resetAt).map(({ adjustment }) => adjustment)
   const count = async (delta: 1 | -1) => {
     const adjustment = await engine.adjust(delta)
