@@ -55,7 +55,7 @@ interface Waiting {
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>
-  /** The two workspaces that were admitted last. At least one of them is a neighbor of any given workspace. */
+  /** The two workspaces that were admitted last, so that `hasNeighbor` finds one with another name. */
   private lastAdmitted: { name: string; at: number }[] = []
   private readonly turns: { party: Party; startedAt: number }[] = []
   private readonly used: UsedTime

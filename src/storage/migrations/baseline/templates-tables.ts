@@ -71,7 +71,7 @@ export async function createTemplates(db: Knex): Promise<void> {
     table.specificType('data', bytes).notNullable()
     table.bigInteger('created_at').notNullable()
   })
-  // Files derived from an image, for example for Apple's packages, at its upload or at the first use of a size.
+  // Files derived from an image, such as for Apple's packages. They are made at its upload, or when first needed.
   await db.schema.createTable('image_files', (table) => {
     table.uuid('image_id').notNullable().references('images.id').onDelete('CASCADE')
     table.uuid('workspace_id').notNullable().references('workspaces.id')
