@@ -79,7 +79,7 @@ export interface Replacement {
 }
 
 /**
- * Starts a draft next to the file that the draft will replace, so that a crash never leaves a mixture.
+ * Starts a draft next to the file that the draft will replace, so that a crash leaves the old or the new content.
  * write-file-atomic is not used: it replaces the file even if a full disk accepted only a part of the draft.
  */
 export function beginReplacement(path: string, mode: number = FILE_MODE): Replacement {

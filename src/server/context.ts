@@ -97,9 +97,7 @@ export interface RequestContext {
   headers: Headers
   /** The work in flight in this process, by workspace. */
   inFlight: InFlight
-  /**
-   * Seals a cursor. Only for a handler that encodes its own body: in other bodies, cursors are sealed automatically.
-   */
+  /** Seals a cursor, for a handler that encodes its own body. Cursors in other bodies are sealed automatically. */
   sealCursor: (cursor: string) => string
 }
 

@@ -1,4 +1,4 @@
-/** Creates counters by key. A key is removed when its count returns to 0, so that memory is bounded. */
+/** Creates counters by key. A key whose count returns to 0 is removed, and uses no memory. */
 export function createCounters() {
   const counts = new Map<string, number>()
   let total = 0

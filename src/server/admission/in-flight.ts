@@ -52,7 +52,7 @@ export function createInFlight(
  */
 export interface BodyRoom {
   /**
-   * Opens an empty reservation for the body of a request. Call `leave` when the response is ready. A party of the
+   * Creates an empty reservation for the body of a request. Call `leave` when the response is ready. A party of the
    * workspace, such as a door, must leave as much memory free as it uses, so that other parties always find memory.
    */
   enter(workspaceId: string, party?: string): BodyPlace

@@ -114,8 +114,8 @@ export function createLimit(
 }
 
 /**
- * Creates buckets that no other process shares. Deletes full buckets, at most every USAGE_TTL_SECONDS.
- * @param maxKeys the maximum number of keys with a separate bucket. Further keys share one, to bound the memory
+ * Creates buckets that no other process shares. Deletes full buckets, at most once every USAGE_TTL_SECONDS.
+ * @param maxKeys the maximum number of keys with a separate bucket. Further keys share one bucket, to bound the memory
  */
 export function createOwnBuckets(rate: Rate, maxKeys = Number.POSITIVE_INFINITY): Pick<Buckets, 'take' | 'size'> {
   const buckets = createBuckets(rate)
@@ -167,7 +167,7 @@ export interface Buckets {
 }
 
 interface Bucket {
-  /** The remaining requests, as of the last exchange of usage. Negative if the processes together admitted too many. */
+  /** The remaining requests of all processes, as far as this process knows. Negative if they admitted too many. */
   level: number
   filledAt: number
   /** The requests that this process can admit before the next exchange of usage. */

@@ -68,7 +68,7 @@ export async function requireUnderLimit(
 
 /**
  * The maximum age of a job count. At the limit, a count expires after RECOUNTED_MS, so that a workspace can queue jobs
- * soon after others have run.
+ * soon after its other jobs have run.
  */
 const COUNTED_MS = 10_000
 const RECOUNTED_MS = 1_000

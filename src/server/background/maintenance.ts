@@ -28,8 +28,8 @@ const DAY_MS = 24 * HOUR_MS
 const ERASED_REGISTRATION_DAYS = 30
 
 /**
- * The number of days for which callbacks of Google are kept. A stored callback is recognized if Google repeats it,
- * which happens for a few hours.
+ * The number of days for which callbacks of Google are kept. They are needed to recognize repetitions: Google repeats a
+ * callback for a few hours.
  */
 const GOOGLE_CALLBACK_DAYS = 30
 
@@ -93,8 +93,8 @@ export async function sweep(
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteDeliveries(...given))
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteEvents(...given))
   if (auditDays > 0) {
-    // Trim an hour beyond the deleted entries. Entries are chained in the order of their commits, which can differ by
-    // seconds from the order of their IDs, so that a chain could otherwise keep deleted entries.
+    // Trim an hour beyond the deleted entries. Otherwise, a chain could keep deleted entries, because entries are
+    // chained in the order of their commits, which can differ by seconds from the order of their IDs.
     const bound = new Date(clock().getTime() - auditDays * DAY_MS + HOUR_MS)
     await trimChains(services, bound, () => !stopping.aborted)
   }

@@ -23,7 +23,7 @@ interface Own {
 /** The tasks of each schedule, in the order in which they run. Each task checks whether there is anything to do. */
 const schedules = {
   'each-second': { cron: '* * * * * *', tasks: [releaseJobs, expirePasses, movePhones] },
-  // A separate schedule: chaining a long existing ledger can take minutes, for which other tasks must not wait.
+  // A separate schedule. Otherwise, other tasks could wait for minutes while a long existing ledger is chained.
   evidence: { cron: '* * * * * *', tasks: [chainEvidence] },
   'each-minute': { cron: '41 * * * * *', tasks: [nudgeSilent] },
   'each-hour': { cron: '0 17 * * * *', tasks: [sweep, packFigures] },
@@ -72,7 +72,7 @@ export function startScheduler(services: SchedulerServices) {
   }
 }
 
-/** Returns a logger for node-cron. Only errors are logged above the level debug, so that skipped runs are not shown. */
+/** Returns a logger for node-cron. Logs all messages except errors at level debug, such as those about skipped runs. */
 function quietly(log: Logger): CronLogger {
   return {
     debug: (message) => log.debug(String(message)),

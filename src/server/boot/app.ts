@@ -211,7 +211,7 @@ function needsToken(pathname: string): boolean {
   return pathname.startsWith('/v1/') && !publicPaths.has(pathname)
 }
 
-/** Logs a rejection that can be part of an attack in the security log, with the address of the client. */
+/** Writes a rejection that can be part of an attack to the security log, with the address of the client. */
 function noteRejection(security: SecurityLog, problem: ApiError, event: H3Event, address: string): void {
   const what = securityEventOf(problem)
   if (!what) return

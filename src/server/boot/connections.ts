@@ -15,13 +15,13 @@ export interface ConnectionsOptions {
 const MAX_WAITING = 16
 
 /**
- * The number of offenses in OFFENCES_MS after which new connections of an address are not served. An offense is a
- * connection that the server closed because of too many pipelined requests.
+ * The number of offenses after which new connections of an address are not served until the next reset, every
+ * OFFENCES_MS. An offense is a connection that the server closed because of too many pipelined requests.
  */
 const MAX_OFFENCES = 5
 const OFFENCES_MS = 10_000
 
-/** The maximum fraction of connections that are held open for offenders. Others are closed immediately. */
+/** The maximum fraction of connections that are held (see `heldMs`). Further offenders are disconnected immediately. */
 const HELD_PART = 0.1
 
 const TIMEOUTS = {

@@ -61,7 +61,7 @@ const unavailable: Partial<Record<Unavailability, string>> = {
 
 /** Converts anything thrown to the error that the caller receives. */
 export function toApiError(thrown: unknown): ApiError {
-  // h3 wraps the errors of handlers, which are unwrapped here. h3's own errors stay: their causes are only details.
+  // h3 wraps the errors of handlers: unwrap them. Do not unwrap h3's own errors, whose causes are only details.
   const error = thrown instanceof HTTPError && thrown.unhandled ? thrown.cause : thrown
   if (error instanceof ApiError) return error
   const why = findUnavailability(error)

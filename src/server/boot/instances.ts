@@ -29,7 +29,7 @@ interface KnownInstance {
 /**
  * Shares rate limits among the servers on a database. Each server writes the numbers of requests that it admitted into
  * its own row, and reads the rows of the others. Requests never wait for this. A single server writes its row only
- * once. A server counts as alive while its row changes, by the clock of the server that reads the row, so that clocks
+ * once. A server counts as alive while its row changes. Each server measures this with its own clock, so that clocks
  * can differ.
  */
 export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, buckets: Buckets): Instances {
@@ -62,7 +62,7 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
     const before = known.get(from)
     if (before?.heartbeat === latest) return
     known.set(from, { heartbeat: latest, changedAt: now, usage })
-    // The usage in the first exchange is from before this server started.
+    // Ignore the usage in the first exchange. Other servers admitted these requests before this server started.
     if (isFirst) return
     for (const [key, count] of Object.entries(usage)) {
       const counted = before?.usage[key] ?? 0

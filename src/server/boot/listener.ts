@@ -134,7 +134,7 @@ async function quietTurn(server: Server): Promise<void> {
 const SHORT_TURN_MS = 0.05
 const MAX_TURNS = 1_000
 
-/** Returns a free port. @throws ListenError if `port` is taken, because listhen would silently use another port */
+/** Returns `port`; for 0, a free port. @throws ListenError if `port` is taken: listhen would then use another port */
 export async function choosePort({ host, port }: Pick<Config, 'host' | 'port'>): Promise<number> {
   const probe = createServer()
   try {

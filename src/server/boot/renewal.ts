@@ -20,14 +20,14 @@ export interface AppleFilesWatch {
   stop(): Promise<void>
 }
 
-/** The interval of checks. A change is loaded at the second check, and must be loaded within 10 seconds. */
+/** The interval of checks. A change is loaded at the second check, which must be within 10 seconds. */
 const CHECK_MS = 3_000
 
 /**
  * Loads a renewed certificate when an operator or a secret store replaces the files that the flags name
  * (decisions/0014). If phones would reject the certificate, or passes could no longer be updated, the current
- * certificate stays in use, and the log gives the reason once. Files are replaced one after the other, so that a change
- * is loaded only when two checks in a row have read the same content.
+ * certificate stays in use, and the log gives the reason once. The files are replaced one after the other. A change is
+ * therefore loaded only when two checks in a row have read the same content.
  */
 export function watchAppleFiles({ config, identities, renew, clock, log }: WatchAppleFilesOptions): AppleFilesWatch {
   let taken: string | undefined

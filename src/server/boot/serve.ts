@@ -56,8 +56,8 @@ export interface RunningServer {
   /** Whether no token in the database was ever used, which can mean that the operator has lost the first token. */
   lacksToken: boolean
   /**
-   * Serves requests for another `drainSeconds`, while /readyz tells proxies to send no more. Then stops accepting
-   * connections and claiming jobs, and waits for work in flight.
+   * Stops claiming jobs. Serves requests for another `drainSeconds`, while /readyz tells proxies to send no more. Then
+   * stops accepting connections, and waits for work in flight.
    */
   close(options?: { drainSeconds: number }): Promise<void>
   /** Returns jobs in flight to the queue. Call it before the process exits if `close` takes too long. */

@@ -17,7 +17,7 @@ const FINGERPRINT = 'server-key-fingerprint'
 
 /**
  * Returns the configured server keys. Without a configured key, the current key is in a file next to the SQLite
- * database, which the first start creates. The database stores the fingerprint of its key.
+ * database. The first start creates this file. The database stores the fingerprint of its key.
  * @throws ServerKeyError if no key has this fingerprint, because another key would break links and secrets
  */
 export async function loadServerKeys(config: Config, store: Store): Promise<ServerKeys> {
@@ -63,7 +63,7 @@ export async function findServerKey(config: Config): Promise<string | undefined>
   return existsSync(file) ? readFile(file, 'utf8') : undefined
 }
 
-/** Returns the fingerprint of the key of a database; undefined if no server has used it yet. */
+/** Returns the fingerprint of the key of a database; undefined if no server has used the database yet. */
 export function findFingerprint(store: Store): Promise<string | undefined> {
   return store.settings.find(FINGERPRINT)
 }

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import { setups } from '../platforms/deliveries.ts'
 import type { PlatformSetup, WalletOptions } from '../platforms/delivery.ts'
 
-/** The identity `server`, which the flags configure, by platform, and the list of emulated platforms. */
+/** The server's own identity on each platform, from the flags. `sandboxed` lists the emulated platforms. */
 export type ServerIdentities = Partial<{ [P in Platform]: Awaited<ReturnType<(typeof setups)[P]['load']>> }> & {
   sandboxed: Platform[]
 }

@@ -11,8 +11,8 @@ export interface SigningKeys {
   /** Returns the head with its signature. Creates the key of the workspace if it has none. @throws SealError */
   sign(tx: Repositories, head: Head): Promise<SignedHead>
   /**
-   * Whether the signature of a head is valid. A head without a signature is valid only while the workspace has no key.
-   * Otherwise, an attacker could remove a chain and begin a new one.
+   * Whether the signature of a head is valid. A head without a signature is valid only while the workspace has no key,
+   * so that an attacker cannot replace a chain with a new one.
    * @throws SealError
    */
   isSound(tx: Repositories, head: SignedHead): Promise<boolean>

@@ -3,8 +3,8 @@ import ipaddr from 'ipaddr.js'
 
 /**
  * Returns the address of the client, without a port. Each proxy appends the address of its peer to X-Forwarded-For, so
- * only the last `trustedProxies` entries can be trusted. If the first of these is not an address, returns the address
- * of the connection.
+ * the first of the last `trustedProxies` entries is the client. Clients can forge earlier entries. If the entry is not
+ * an address, returns the address of the connection.
  */
 export function clientAddress(event: H3Event, trustedProxies: number): string {
   const socketAddress = event.req.ip ?? 'unknown'

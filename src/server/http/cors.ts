@@ -4,7 +4,7 @@ import type { Route } from '../../core/route.ts'
 
 /** Cross-origin access: pages of the allowed origins can call the API with a token, but without cookies. */
 export interface Cors {
-  /** Stores the CORS headers of a request, which `corsHeaders` returns. Call it before the request is handled. */
+  /** Determines the CORS headers of the response, for `corsHeaders`. Call it before the request is handled. */
   onRequest(event: H3Event): void
   /** Returns the response to a preflight from an allowed origin, or `undefined` for any other request. */
   respondToPreflight(event: H3Event): HTTPResponse | undefined

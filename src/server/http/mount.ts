@@ -125,8 +125,8 @@ async function serve(
   let leaveRenders: Leave | undefined
   try {
     const bytes = await readBytes(event, route, place.reserve)
-    // A door's request for the list of doors is small: the response contains only the door. Each door sends this
-    // request every few seconds.
+    // Do not schedule a door's request for the list of doors as a list: the response contains only the door itself, and
+    // each door sends this request every few seconds.
     const isSelf = token.door !== null && route === contract.doors.list
     const cost = isScheduledAsList(route) && !isSelf ? Math.max(LIST_BYTES, bytes.length) : bytes.length
     // The handler of images enters the scheduler itself, because it must leave the scheduler before the decoder process

@@ -14,8 +14,8 @@ export interface Admission {
 }
 
 /**
- * The outcome of a call. `failed` means that the platform is down or rejects all requests of this identity, and `null`
- * that the call shows neither.
+ * The outcome of a call. `failed` means that the platform is down or rejects all requests of this identity. `null`
+ * means that the call shows nothing about the platform.
  */
 export type CallOutcome = 'answered' | 'failed' | null
 
@@ -42,7 +42,7 @@ export interface BreakersOptions {
 const FAILURES_TO_PAUSE = 5
 const FIRST_PAUSE_MS = 2_000
 export const MAX_PAUSE_MS = 60_000
-/** The interval at which calls are retried that were not admitted because another call hangs. */
+/** The interval at which calls are retried if they were not admitted because another call hangs. */
 const RECHECK_MS = 2_000
 /** The time after which another call tests the platform if the last test has no result. No call takes this long. */
 const TRY_MS = 30_000

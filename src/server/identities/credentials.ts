@@ -66,7 +66,7 @@ export function openText({ id, sealed }: StoredIdentity, { current, previous }: 
 }
 
 /**
- * Encrypts secrets again that a previous server key encrypted, so that previous keys can be retired. Secrets that
+ * Encrypts the secrets again under the current server key, so that previous server keys can be retired. Secrets that
  * cannot be decrypted stay unchanged, and the log names their identities. Passes of such an identity wait until the
  * operator renews the identity.
  */

@@ -39,7 +39,7 @@ export interface IdentitiesOptions {
 /** The interval of reads from the database. It is short, because a change must reach each process within 10 seconds. */
 const REFRESH_MS = 5_000
 
-/** The minimum interval between reads because of unknown pass types. Any client can send unknown pass types. */
+/** The minimum interval between reads that unknown pass types cause. Any client can send an unknown pass type. */
 const MIN_REFRESH_MS = 1_000
 
 /**
@@ -178,7 +178,7 @@ export interface IdentityConnections {
   openGoogle(of: { name: string; isSandbox: boolean; signer: GoogleSigner }): Promise<Omit<Sides['google'], 'wallet'>>
 }
 
-/** The connections of a process, such as a test, in which identities of the database have no platform. */
+/** The connections of a process, such as a test, that connects no identity of the database to its platform. */
 export const unconnected: IdentityConnections = {
   openPush() {
     throw new Error('APNs is not connected')

@@ -146,7 +146,7 @@ function isChainSound({ rootPem, wwdrPem, serverCertificatePem, serverKeyPem }: 
 /**
  * Reads a folder of credentials, and creates the folder if it does not exist. If a file is missing, damaged, or
  * expired, continues with the next folder (`apple`, `apple-2`, `apple-3`). Creates a folder atomically: if several
- * servers start at the same time, all of them use the first one that was created.
+ * servers start at the same time, all of them use the folder that was created first.
  */
 async function loadOrCreate<T>(
   base: string,

@@ -38,12 +38,12 @@ const SerialNumber = text(1, 255)
 const MAX_BODY_BYTES = 64 * 1024
 
 /**
- * The maximum number of devices of a pass. Each update of a pass reads all of its devices. Even a pass that many people
- * share has far fewer devices.
+ * The maximum number of devices of a pass. It exists because each update of a pass reads all of its devices. Even a
+ * pass that many people share has far fewer devices.
  */
 const MAX_DEVICES = 10_000
 
-/** For a list, each PASSES_A_REQUEST passes of the device (MAX_COUNTED at most) count as one additional request. */
+/** The number of passes on a device for which a list counts as one more request. At most MAX_COUNTED passes count. */
 const PASSES_A_REQUEST = 10
 const MAX_COUNTED = 10_000
 
@@ -123,7 +123,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const isOurs = ofType.length > 0
     if (!isOurs || !isKnown) limitRejected(event)
     if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
-    // Count the additional requests before the list is read, because even an empty list takes as long to read.
+    // Count the additional requests even if the list is empty, because an empty list takes as long to read.
     if (held >= PASSES_A_REQUEST) limitLists(event, Math.floor(held / PASSES_A_REQUEST))
     const at = clock()
     const list = (from: DevicePlace | null) => store.deviceLists.listChanged(deviceId, from, ofType, at)
@@ -159,8 +159,8 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
   })
 
   /**
-   * Whether the If-Modified-Since of a phone is a date of this server. For an imported pass, the date can be from its
-   * previous server. Such a date counts only after a phone has fetched the current version from this server.
+   * Whether to trust the If-Modified-Since of a phone. The date of an imported pass can be from the previous server.
+   * Such a date counts only after a phone has fetched the current version from this server.
    */
   async function isDatedHere(event: H3Event, pass: StoredPass): Promise<boolean> {
     const { workspaceId, id, copyId, serialNumber, walletVersion } = pass

@@ -84,7 +84,7 @@ async function recount(tx: Transaction, scan: StoredDecision | undefined, sign: 
   await count(tx, { accepted: accepted * sign, turnedAway: 0, left: left * sign })
 }
 
-/** Stores a reversal, and marks the reversed scan. */
+/** Stores a reversal, and marks the scan as reversed. */
 export async function recordUndo(tx: Transaction, decision: Decision, entry: JournalEntry): Promise<void> {
   const { externalRef } = entry.undoes!
   const scan = await decisionOf(tx, externalRef)

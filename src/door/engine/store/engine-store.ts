@@ -14,7 +14,7 @@ export interface Identity {
   door: DoorProperties
   /** Whether the door's zone and direction still have to be sent to the server. */
   isMovementUnsent?: boolean | undefined
-  /** The ID of a deleted zone whose exit this door was. The door scans only after a user chooses a zone or no zone. */
+  /** The ID of this exit's zone, if it was deleted. The door does not scan until a user chooses a zone or no zone. */
   deletedExit?: string | undefined
 }
 
@@ -50,7 +50,7 @@ export interface JournalEntry extends OwnScan {
   undoes?: { externalRef: string; scanId: string | null } | undefined
   /** The change of the number of people inside, for a count without a scan. */
   adjustment?: { zoneId: string; delta: number; reason: string } | undefined
-  /** The server's reason for rejecting the entry, kept until the operator dismisses it, or a held count is retried. */
+  /** The server's reason for rejecting the entry, kept until the operator dismisses it. `held` if `isHeld`. */
   rejection?: string | undefined
   /** Set while the phone retries this exit without a scan. The server rejected it, as too few people were inside. */
   isHeld?: true | undefined
@@ -107,7 +107,7 @@ export interface StoreSummary {
 export interface ScannedCode {
   /** The digest of the payload. */
   digest: string
-  /** The digests of the messages that a scanner can turn into this payload, with the barcode format, in order. */
+  /** The digests of messages that a scanner can turn into this payload, in order, each for barcodes of its format. */
   others: readonly { format: BarcodeFormat; digest: string }[]
 }
 

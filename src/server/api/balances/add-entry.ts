@@ -28,8 +28,8 @@ export interface AddedEntry {
 const MOST_OF_PASS = 32
 
 /**
- * Adds an entry to a balance. Concurrent requests of a workspace share a transaction, which locks the passes, so that
- * each change is checked against the value after all earlier entries. Returns an error if the change is not possible.
+ * Adds an entry to a balance. Concurrent requests of a workspace share a transaction. It locks the passes, so that each
+ * change is checked against the value after all earlier entries. Returns an error if the change is not possible.
  */
 export const addTogether = grouped(
   (store: Store, take: () => AskedEntry[]) =>

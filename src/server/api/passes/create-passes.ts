@@ -107,7 +107,7 @@ async function insertPasses(passes: ClaimingPass[], context: RequestContext): Pr
   return all
 }
 
-/** Creates the passes of concurrent single requests in one transaction. */
+/** Creates the passes of concurrent requests with one pass each, in one transaction. */
 const insertTogether = grouped((store: Store, take: () => Planned[]) =>
   store.transaction((tx) => insertPlanned(tx, take())),
 )

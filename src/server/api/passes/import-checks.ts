@@ -13,13 +13,13 @@ export interface ImportVersion {
   version: PublishedVersion
   accounts: Record<Platform, string | null | undefined>
   /**
-   * Whether other workspaces can use the account. If so, passes of other providers are rejected. Otherwise, workspaces
-   * could take over each other's passes.
+   * Whether other workspaces can use the account. If so, the import rejects passes of other providers, because
+   * workspaces could take over each other's passes.
    */
   isShared: Record<Platform, boolean>
 }
 
-/** @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR if the identity is retired, or not one of this workspace */
+/** @throws ApiError TEMPLATE_NOT_FOUND; VALIDATION_ERROR if the workspace cannot use the identity, or it is retired */
 export async function openVersion(
   templateId: string,
   identityId: string | undefined,

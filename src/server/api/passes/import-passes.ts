@@ -153,8 +153,8 @@ function namesTaken({ token }: RequestContext): ApiError {
 
 /**
  * Returns a pass to insert or an error for each item. The first valid item of an externalPassId creates the pass, and
- * later items have no plan. If items share a serial number or object ID, only the first item gets it: without this
- * check, the order of their transactions would decide.
+ * later items have no plan. If several items have the same serial number or object ID, the first item gets it, and the
+ * others get an error.
  */
 async function planImports(
   items: ImportItem[],
@@ -223,7 +223,7 @@ async function insertImports(plans: PlannedImport[], options: ImportOptions): Pr
   const { store } = options.context
   let named: NamedDevices = new Map()
   for (const part of partsOf(plans, store.passesPerTurn)) {
-    // Only a dry run keeps these counts: its accepted rows are rolled back, so that the database does not count them.
+    // Only a dry run keeps these counts: its accepted rows are rolled back, and the database does not count them.
     if (!options.dryRun) named = new Map()
     const { inserted, rejected } = await inTransaction(options, (tx) => insertPart(tx, part, named, options.context))
     for (const [id, pass] of inserted) all.inserted.set(id, pass)

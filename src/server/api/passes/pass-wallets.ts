@@ -7,7 +7,7 @@ import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { StoredRegistration } from '../../../storage/passes/registrations.ts'
 import type { RequestContext } from '../../context.ts'
 
-/** The maximum number of devices in a response. A single pass never has more. */
+/** The maximum number of devices in a response. A single pass never has more devices. */
 const MAX_DEVICES = 10_000
 
 /** Returns the wallets by pass. @throws ApiError VALIDATION_ERROR if several passes have over MAX_DEVICES devices */

@@ -171,8 +171,8 @@ async function storeChange(
 }
 
 /**
- * Stores the new email address of a pass of a join page if a change of variables changes the address. Otherwise, the
- * holder would not get the link at the new address.
+ * If a change of variables changes the email address of a pass of a join page, stores the new address, so that the
+ * holder gets the link at this address.
  * @throws ApiError CONFLICT if another pass of the join page has the new address
  */
 async function followAddress(
@@ -208,7 +208,7 @@ function checkPrecondition(pass: StoredPass, ifMatch: UpdateOptions['ifMatch']):
 }
 
 /**
- * @throws ApiError CONFLICT if the pass does not show the scan code, so that a new code would not change the barcode
+ * @throws ApiError CONFLICT if the pass does not show the scan code, because a new code would not change the barcode
  */
 function requireShownCode(pass: StoredPass, { definition }: VersionContent): void {
   if (showsScanCode(definition)) return
@@ -221,7 +221,7 @@ function requireShownCode(pass: StoredPass, { definition }: VersionContent): voi
   })
 }
 
-/** @throws ApiError CONFLICT if the barcode would stay the same, so that the former holder could still enter */
+/** @throws ApiError CONFLICT if the barcode would stay the same, because the former holder could still enter */
 function requireOtherCode(pass: StoredPass, { definition }: VersionContent, digest: Uint8Array): void {
   const before = barcodeMessage(definition, buildScope(definition, pass, pass.expiresAt))
   if (!identifierDigest(before).equals(digest)) return

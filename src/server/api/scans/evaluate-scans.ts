@@ -158,7 +158,7 @@ function planOf(attempt: Attempt, pass: StoredPass): RedemptionPlan {
   })
 }
 
-/** Returns the gate or other place of each use; undefined if the use or its place is unknown. */
+/** Returns the place of each use: the gate, lane, and location, or else the device; undefined if it is unknown. */
 export async function placesOfUse(
   { acceptedScans }: Repositories,
   workspaceId: string,

@@ -161,8 +161,8 @@ export interface RecordedScan {
 }
 
 /**
- * The maximum number of scans of a pass per transaction. With a maximum of 1, 40 reports with 100 scans each of one
- * pass took 29 s on PostgreSQL.
+ * The maximum number of scans of a pass per transaction. With a maximum of one scan, PostgreSQL took 29 s for 40
+ * reports, each with 100 scans of the same pass.
  */
 const MOST_OF_PASS = 8
 

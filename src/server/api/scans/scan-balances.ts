@@ -9,10 +9,7 @@ import { findUncovered, versionsOf } from '../balances/add-entry.ts'
 import { type NewEntry, newEntry, writeEntries } from '../balances/write-entries.ts'
 import type { DecidedScan } from './attempt.ts'
 
-/**
- * Returns the balances of each pass, with the change of each balance by an accepted scan. Omits passes without
- * balances.
- */
+/** Returns the balances of each pass, and how an accepted scan changes each balance. Omits passes without balances. */
 export async function readBalances(
   tx: Repositories,
   passes: StoredPass[],
@@ -108,7 +105,7 @@ export async function reverseBalances(
 /** The definition for a pass whose current template version defines no balances. */
 const NO_BALANCES = {}
 
-/** Returns the current balances of a pass, with the changes by a scan; undefined if the pass has no balances. */
+/** Returns the current balances of a pass, and how the scan changed them; undefined if the pass has no balances. */
 export async function findBalances(
   pass: StoredPass | undefined,
   scanId: string,

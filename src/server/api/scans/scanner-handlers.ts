@@ -74,7 +74,7 @@ export const scanner: Handlers<typeof contract> = {
       return page
     }
     if (!context.token.door || projectId === null) return read(list ?? (await begin()))
-    // All doors of a project can see the same data, so that they can share pages.
+    // The doors of a project share pages, because all of them can see the same data.
     const key = [since?.id, pageCursor?.position.after, query.limit]
     const readSealed = async (until: StoredSnapshot) => {
       const { nextCursor, ...page } = await read(until)
@@ -146,8 +146,8 @@ async function findSince(
 }
 
 /**
- * @param ages the allowed age, as a multiple of MAX_AGE_MS. For the snapshot on which a list of changes is based, 2,
- * because that snapshot gets older while the pages are read
+ * @param ages the maximum age, as a multiple of MAX_AGE_MS. It is 2 while the pages of a list of changes are read,
+ * because the snapshot on which the list is based gets older in the meantime
  * @throws ApiError SCANNER_SNAPSHOT_STALE if the snapshot is too old, or no longer exists
  */
 async function findSnapshot(
@@ -285,7 +285,7 @@ function toPresence({ zoneId, direction, at, place, use }: CurrentMovement) {
   }
 }
 
-/** Returns the balances of a pass, with the change of each balance by an accepted scan. */
+/** Returns the balances of a pass, and how an accepted scan changes each balance. */
 function toBalances({ balances = {}, balanceRules = [] }: DoorDefinition, sums: BalanceSums | null) {
   return Object.entries(balances).map(([name, balance]) => ({
     name,

@@ -51,7 +51,7 @@ export async function lockForRounds(tx: Repositories, workspaceId: string, attem
 /**
  * Reads the zones of attempts, and the neighboring movements of their passes. Locks zones that deny entry when they are
  * full, so that no concurrent scan fills the last place. Other zones are locked later, when their number of people
- * changes. Call this function in the same round trip as the statement that locks the passes, and after it.
+ * changes. Call this function after the statement that locks the passes, in the same round trip.
  */
 export async function readZones(
   tx: Repositories,

@@ -90,7 +90,7 @@ export const projects: Handlers<typeof contract> = {
 type FiguresItem = ProjectFigures['items'][number]
 
 function inBuckets(sums: Map<string, number[]>, starts: number[], hasJoinPage: boolean): FiguresItem[] {
-  // A deleted join page leaves its figures, which are shown, too.
+  // Also show the figures of a join page that was deleted.
   const hasJoined = hasJoinPage || [...sums.keys()].some((figure) => figure.startsWith(JOINED))
   const items = starts.map(
     (start): FiguresItem => ({

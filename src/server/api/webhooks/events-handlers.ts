@@ -14,8 +14,8 @@ const EVENTS = 25
 const POLL_MS = 1_000
 
 /**
- * The wait before a second read after an event of this process. The first read can miss the event while an older
- * transaction is open.
+ * The maximum wait before the second read after an event of this process. The first read can miss the event while an
+ * older transaction is open.
  */
 const MIN_POLL_MS = 50
 
@@ -64,7 +64,7 @@ async function* follow(
   }
 }
 
-/** @throws ApiError CONFLICT if events after `id` might be deleted, VALIDATION_ERROR if the event never existed */
+/** @throws ApiError CONFLICT if later events might have been deleted, VALIDATION_ERROR if the event never existed */
 async function placeOf(id: string, { store, workspaceId, services, now }: RequestContext): Promise<Place> {
   if (id === PLACE_BEFORE_ALL.id) return PLACE_BEFORE_ALL
   const { deliveriesDays: days } = services.retention

@@ -70,7 +70,7 @@ export async function identifyCaller(
   at: Date,
 ): Promise<Caller> {
   const caller = await authenticate(event.req.headers, at).catch((error: unknown) => {
-    // Count only missing and wrong tokens. Other errors, such as of the database, are not guesses.
+    // Count only missing and wrong tokens. Other errors, for example of the database, are not guesses.
     if (error instanceof ApiError && error.status === 401) limitAddress(event)
     throw error
   })

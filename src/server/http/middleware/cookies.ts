@@ -16,7 +16,7 @@ export function readCookie(headers: Headers, name: CookieName): string | undefin
   return undefined
 }
 
-/** Returns the Set-Cookie header of a cookie that scripts cannot read, and that other sites send only with links. */
+/** Returns the Set-Cookie header of a cookie. Scripts cannot read the cookie. From other sites, only links send it. */
 export function setCookie(name: CookieName, value: string, maxAgeSeconds: number): string {
   return `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; Secure; SameSite=Lax`
 }
