@@ -39,7 +39,7 @@ export interface ListenOptions {
 }
 
 /**
- * Follows the server's event stream, and forwards each event to an application in webhook format, one at a time. Also
+ * Follows the server's event stream. Forwards the events to an application, one at a time, in webhook format. Also
  * starts a local HTTP server that receives the events of `webhook trigger`.
  */
 export async function listenForEvents(client: Client, options: ListenOptions): Promise<void> {

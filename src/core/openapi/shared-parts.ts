@@ -14,7 +14,7 @@ interface Parameter {
 const SHARED_BY = 3
 
 /**
- * Moves the errors and parameters that several endpoints share to components. The document becomes a quarter smaller.
+ * Moves errors and parameters to `components` if several endpoints share them. The document becomes a quarter smaller.
  */
 export function withSharedParts(document: ReturnType<typeof openApiDocument>) {
   const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods) as Operation[])

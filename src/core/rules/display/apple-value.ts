@@ -70,8 +70,8 @@ function exactNumber(text: string): number | undefined {
 }
 
 /**
- * Returns a date or time that phones show as written. Exception: if the card has no time zone, phones convert a
- * date-time to their own zone.
+ * Returns a date or time in a form that phones do not convert to their time zone. Exception: if the card has no time
+ * zone, phones convert a date-time.
  */
 function momentIn(text: string, { timeZone }: ValueLocale): Pick<AppleValue, 'value' | 'ignoresTimeZone'> {
   if (!text.includes('T')) {

@@ -52,7 +52,7 @@ export interface Card extends About {
   /** The first balance of the pass. */
   balance?: CardField
   barcode: { format: BarcodeFormat; message: string; altText: string | null }
-  /** The content for NFC readers. Wallets ignore this content if the message is empty. */
+  /** The content for NFC readers. Passes omit this content if its message is empty. */
   nfc?: NonNullable<Definition['nfc']>
   locations: { latitude: number; longitude: number; relevantText?: string }[]
   /** The filled text of `relevantDate`. Platforms omit a text that is not an ISO 8601 date or date-time. */
