@@ -66,7 +66,7 @@ const withReason = ({ reason }: Values) => ({ ...(reason && { reason }) })
 
 const copyLink: Action<Pass> = {
   route: 'passes.get',
-  // Require the scope to write, so that a person who can only read cannot hand out links.
+  // Require a write scope, so that a person who can only read cannot hand out links.
   needs: { scope: 'passes:write' },
   async run({ api, target: { id } }) {
     const { hostedLinks, status } = await api.passes.get({ params: { id } })

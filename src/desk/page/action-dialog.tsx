@@ -85,7 +85,7 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
   }, [isBusy, state])
 
   function close(): void {
-    // The browser returns the focus to the button that opened the dialog, unless the action removed the button.
+    // If the action removed the button that opened the dialog, the browser cannot return the focus, so move the focus.
     const focused = document.activeElement
     if (focused === document.body || dialog.current?.contains(focused)) focusView()
     onClose()

@@ -147,7 +147,7 @@ const SAMPLES: Record<VariableFormat, string> = {
   number: '1',
   url: 'https://example.com/',
   email: 'ada@example.com',
-  // Use no image, because no image exists in every workspace.
+  // Leave the sample image empty, because no image ID is valid in every workspace.
   image: '',
 }
 

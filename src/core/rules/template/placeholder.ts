@@ -107,7 +107,7 @@ let compiledLength = 0
 export function compileText(text: string): CompiledText {
   const known = compiledTexts.get(text)
   if (known) return known
-  // The pattern has a group, so `split` returns literals and names in turn.
+  // The pattern has a group, so the result of `split` alternates between literals and names.
   const parts = text.split(PLACEHOLDER)
   const compiled = {
     names: parts.filter((_, index) => index % 2 === 1),

@@ -47,7 +47,7 @@ function cameraOf(stream: MediaStream, onEnded: () => void): Camera {
   if (!track) throw new DOMException('No video', 'NotFoundError')
   track.addEventListener('ended', onEnded)
   const abilities = (track.getCapabilities?.() ?? {}) as CameraAbilities
-  // Ignore a capability that the camera reports but does not support.
+  // Ignore a rejection, because some cameras report capabilities that they do not support.
   const apply = (constraint: object) =>
     track.applyConstraints({ advanced: [constraint as MediaTrackConstraintSet] }).catch(() => undefined)
   return {
