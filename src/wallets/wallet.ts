@@ -38,7 +38,7 @@ export interface WalletPass {
   /** The digest of the pass's classKey, if its version has one. Passes with the same digest share a class. */
   classDigest?: string
   /**
-   * The card without values of the holder, from which resources that several holders share, such as a class, are built.
+   * The card without values of the holder. Resources that several holders share, such as a class, are built from it.
    */
   templateCard: Card
   templateTranslations?: Card[]

@@ -28,7 +28,7 @@ export interface NewClass extends ClassClaim {
 
 /**
  * The classes of template versions with a `google.classKey`. Lock a class before you change it. To prevent deadlocks,
- * lock the passes that join a class before the class.
+ * lock passes first, and then the classes that they join.
  */
 export class GoogleClasses extends Repository {
   /** Returns classes by ID. Omits unknown IDs. */
@@ -45,7 +45,7 @@ export class GoogleClasses extends Repository {
 
   /**
    * Returns the classes of the given keys, which must be distinct, and locks these classes until the transaction ends.
-   * Creates missing classes. An existing class that no pass uses gets the given values.
+   * Creates missing classes with the given values. An existing class also gets these values, if no pass uses it.
    */
   async claim(workspaceId: string, classes: NewClass[], at: Date): Promise<StoredClass[]> {
     // Sort the keys. Otherwise, two batches with the same keys in different orders could deadlock.
@@ -58,7 +58,7 @@ export class GoogleClasses extends Repository {
       class_values: JSON.stringify(values),
       version: 1,
     }))
-    // Update existing rows, because an update locks them. Otherwise, a row could be deleted before a later lock.
+    // On a conflict, update the row to lock it. Otherwise, it could be deleted before a separate lock.
     const rows = await insertRows<Row>(
       this.db,
       'google_classes',
@@ -86,7 +86,7 @@ export class GoogleClasses extends Repository {
   }
 
   /**
-   * Records the version that was sent to Google, even if it is older than the recorded version: concurrent sends can
+   * Records the version that was sent to Google, even if it is older than the recorded version. Concurrent sends can
    * arrive in any order, so Google might have the older version.
    */
   async setSent(workspaceId: string, id: string, version: number): Promise<void> {
@@ -118,7 +118,7 @@ export class GoogleClasses extends Repository {
     return row && { googleIdentityId: row.google_identity_id }
   }
 
-  /** Returns the names of a class at Google, where each kind of object needs its own class. */
+  /** Returns the names of a class at Google. At Google, each kind of object has a separate class. */
   async listNames(workspaceId: string, id: string): Promise<{ kind: GoogleKind; classSuffix: string }[]> {
     return this.db('google_objects')
       .join('passes', 'passes.id', 'google_objects.pass_id')

@@ -21,7 +21,7 @@ export interface SentObject {
   templateVersionId: string
 }
 
-/** An earlier object of a pass, for example from before its kind changed. It is expired, and can still be on phones. */
+/** An earlier object of a pass, for example with a previous kind. It is expired, and can still be on phones. */
 export type FormerObject = Omit<SentObject, 'classSuffix'>
 
 const FORMER = mapping({ kind: plain<GoogleKind>(), objectSuffix: text, templateVersionId: text })
@@ -32,7 +32,7 @@ const OBJECT = mapping({
   /** The walletVersion that was last sent to Google. */
   sentVersion: number,
   /**
-   * The digest of the last sent content; null if unknown. While a send runs, the mark that identifies the send instead.
+   * The digest of the last sent content; null if unknown. During a send, the field has the mark of the send instead.
    */
   sentDigest: optionalText,
   sentAt: time,
@@ -148,11 +148,10 @@ export class GoogleObjects extends Repository {
   }
 
   /**
-   * Records the version that was sent to Google, even if it is older than the recorded version: concurrent sends can
+   * Records the version that was sent to Google, even if it is older than the recorded version. Concurrent sends can
    * arrive in any order, so Google might have the older version. The caller has locked the pass. If the object replaces
    * another object, keeps the replaced object as a former object and returns true.
-   * @param digest the digest of the sent content. Without a digest, the next update is sent even if its content is
-   * equal
+   * @param digest the digest of the sent content. Without a digest, the next update is sent even if nothing changed
    * @param mark the mark that was given to `markSending` before the send
    */
   async setSent(
@@ -207,7 +206,7 @@ export class GoogleObjects extends Repository {
     await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ sent_digest: mark })
   }
 
-  /** Keeps a replaced object as a former object. Returns the columns with the holders of the new object. */
+  /** Keeps a replaced object as a former object. Returns the columns about the holders of the new object. */
   private async replace(workspaceId: string, { passId, ...before }: StoredGoogleObject, sent: SentObject, at: Date) {
     const former = () => this.db('google_former_objects').where({ workspace_id: workspaceId, pass_id: passId })
     const holders = this.db('google_objects').where({ pass_id: passId }).select('holders')

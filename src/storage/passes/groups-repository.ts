@@ -15,7 +15,7 @@ export interface GroupLinkState {
   areLinksClosed: boolean
 }
 
-/** A group whose passes a door lists, and the scan context of the door. */
+/** A group whose passes a door lists. A pass counts as used if it was accepted in the scan context. */
 export interface GroupAtDoor {
   groupId: string
   scanContextKey: string | null
@@ -115,7 +115,7 @@ function atDoorSql(db: Knex): string {
     from given ${joinChosenPasses(db, first)} order by n, passes.id`
 }
 
-/** Restricts a query to the passes with a group key. The condition on the beginning of the key uses its index. */
+/** Restricts a query to the passes with a group key. Also compares the beginning of the key, which has an index. */
 export function whereGroupKey(db: Knex, query: Knex.QueryBuilder, key: string): Knex.QueryBuilder {
   const beginning = beginningColumn(db, 'passes.group_key')
   return query.whereRaw(`${beginning} = ?`, [beginningOf(key)]).where('passes.group_key', key)

@@ -70,12 +70,12 @@ export class HeldPasses extends Repository {
     return new Map(rows.map((row) => [row.pass_id, row.apple]))
   }
 
-  /** Returns the passes with a device or object on each platform, even an object that no wallet holds now. */
+  /** For each platform, returns the passes with a device or an object, even if no wallet holds the object now. */
   findHolders(workspaceId: string, passIds: string[]): Promise<Record<Platform, string[]>> {
     return this.find(workspaceId, passIds, 'find-holders', () => '')
   }
 
-  /** Returns the passes that wallets of each platform hold now. */
+  /** For each platform, returns the passes that a wallet holds now. */
   findInstalled(workspaceId: string, passIds: string[]): Promise<Record<Platform, string[]>> {
     return this.find(workspaceId, passIds, 'find-installed', ({ holds }) => (holds ? ` and ${holds}` : ''))
   }
@@ -99,9 +99,9 @@ export class HeldPasses extends Repository {
   }
 
   /**
-   * Keeps wallets current after a message in the back field, which raised the walletVersion of passes by one. Messaged
-   * platforms do not show the back field, so raises the sent version of current wallets as well. Returns the passes
-   * whose wallets were outdated before.
+   * Call it after a message in the back field raised the walletVersion of passes by one. Messaged platforms do not show
+   * this field. Therefore, raises the sent version of wallets that were current before. Returns the passes whose
+   * wallets were already outdated.
    */
   async keepCurrent(workspaceId: string, passIds: string[]): Promise<Record<MessagedPlatform, string[]>> {
     const outdated = byPlatform((): string[] => [])
@@ -152,7 +152,7 @@ function total(devices: Devices): number {
   return allPlatforms.reduce((sum, platform) => sum + devices[platform], 0)
 }
 
-/** Returns a query for the passes that a wallet holds; if a single platform is given, a wallet of this platform. */
+/** Returns a query for passes that any wallet holds or, if a single platform is given, a wallet of this platform. */
 export function heldPasses(db: Knex, workspaceId: string, platforms: Platform[] = []): Knex.QueryBuilder {
   const held = db.from({ held: 'held_passes' }).where('held.workspace_id', workspaceId)
   const [platform, ...others] = new Set(platforms)

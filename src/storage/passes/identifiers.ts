@@ -8,7 +8,7 @@ import { Repository } from '../db/repository.ts'
 import { bytesOfHex, listOf, parseList } from '../db/values.ts'
 import type { NewPass, PassContent } from './pass-row.ts'
 
-/** The maximum numbers of current and of earlier passes that a code can match. */
+/** The maximum number of passes that match a code. Current and earlier codes of passes are counted separately. */
 const MAX_MATCHES = 1_000
 
 /** The SHA-256 digest of a scanned code, and the project for which it is scanned. */
@@ -28,8 +28,8 @@ interface Match {
 export class Identifiers extends Repository {
   /**
    * For each code, returns the IDs of the passes that have the code now. If there are none, returns the passes that had
-   * the code earlier. Passes of the code's project take precedence: even its stale codes rank before current codes
-   * elsewhere. A caller that is limited to projects finds only passes of the code's project.
+   * the code earlier. Passes of the code's project take precedence, even if they only had the code earlier. A caller
+   * that is limited to projects finds only passes of the code's project.
    */
   async listPassIds(workspaceId: string, codes: ScannedCode[]): Promise<string[][]> {
     const inProject = await this.match(
@@ -160,7 +160,7 @@ export async function listInactive(
 }
 
 /**
- * The maximum number of stale codes that are kept per pass, because doors download them. A change deletes excess codes,
+ * The maximum number of stale codes per pass. It limits the data that doors download. A change deletes excess codes,
  * which then scan as unknown, but never the previous code (decisions/0003).
  */
 export const MAX_STALE = 100

@@ -80,7 +80,7 @@ export class ImportedPasses extends Repository {
 
   /**
    * Returns those of the given names that a pass of the same identities has or had, in any workspace. Omits names that
-   * imported passes have now, because a unique index rejects those.
+   * imported passes have now, because a unique index rejects duplicates of these names.
    */
   async listTaken(
     names: { serialNumbers: string[]; googleObjectIds: string[] },
@@ -121,7 +121,7 @@ export class ImportedPasses extends Repository {
     return new Map(rows.map((row) => [row.id, row]))
   }
 
-  /** Inserts the holders of imported passes, as already reported, so that they cause no events. */
+  /** Inserts the holders of imported passes, and records them as reported, so that they cause no events. */
   private async insertHolders(workspaceId: string, passes: ImportedPass[], at: Date): Promise<void> {
     await insertRows(
       this.db,
@@ -150,7 +150,7 @@ export class ImportedPasses extends Repository {
               object_suffix: googleObjectId,
               sent_version: HELD_VERSION,
               sent_at: at.getTime(),
-              // The number of holders at the other provider is unknown, so assume one.
+              // The other provider's number of holders is unknown, so assume one holder per object.
               holders: 1,
               installed_at: at.getTime(),
             },

@@ -12,8 +12,8 @@ export function withVersionBump(db: Knex, change: object, at: Date) {
 }
 
 /**
- * Like `withVersionBump`, but also increments `wallet_version`, which orders the versions that phones show, and
- * advances `modified_at` by at least a second, to a whole second.
+ * Like `withVersionBump`, but also increments `wallet_version` (the order of the versions that phones show). Advances
+ * `modified_at` by at least a second, to a whole second.
  */
 export function withWalletVersionBump(db: Knex, change: object, at: Date) {
   return {
@@ -39,7 +39,7 @@ function secondOf(at: Date): number {
 
 /**
  * Returns the counters of a pass after `withWalletVersionBump` if `isShown`, otherwise after `withVersionBump`. A
- * caller that has locked the pass therefore does not read them again.
+ * caller that has locked the pass therefore need not read the counters again.
  */
 export function bumpedCounters(pass: StoredPass, { isShown }: { isShown: boolean }, at: Date) {
   const { version, walletVersion, modifiedAt } = pass

@@ -251,7 +251,7 @@ function toJoinColumns(join: PassJoin | null) {
   })
 }
 
-/** Returns a new pass of the newest template version as a read would return it after `toNewRow` stored it. */
+/** Returns a new pass of the newest template version as a read would return it after the insert. */
 export function asStored(
   workspaceId: string,
   pass: NewPass & Pick<StoredPass, 'templateName' | 'projectName'>,

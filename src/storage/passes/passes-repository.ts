@@ -197,7 +197,7 @@ export class Passes extends Repository {
     await this.transition(workspaceId, ids, ['FAILED'], { status: 'QUEUED', error: null }, at)
   }
 
-  /** Locks passes that failed without a valid signing identity until the transaction ends. Returns sorted IDs. */
+  /** Until the transaction ends, locks passes that failed without a valid signing identity. Returns sorted IDs. */
   async lockUnsigned(workspaceId: string, after: string | undefined, limit: number): Promise<string[]> {
     const failed = lockPasses(this.db, workspaceId).where({ status: 'FAILED' }).whereNull('erased_at')
     if (after !== undefined) failed.where('id', '>', after)

@@ -75,9 +75,9 @@ export class Registrations extends Repository {
   }
 
   /**
-   * Finds a pass by its serial number, without a workspace. The caller must therefore compare the token of the pass,
-   * which authenticates the phone. Searches only the given identities, because imported passes of different identities
-   * can have the same serial number.
+   * Finds a pass by its serial number, without a workspace. The caller must therefore compare the phone's token with
+   * the token of the pass. Searches only the given identities, because imported passes of different identities can have
+   * the same serial number.
    */
   async findPass(serialNumber: string, identityIds: (string | null)[]): Promise<StoredPass | undefined> {
     // Serial numbers of other providers can have any form, so compare the text with IDs only if it is a UUID.

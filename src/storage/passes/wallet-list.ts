@@ -54,9 +54,9 @@ type Row = RowOf<typeof WALLET>
 export interface WalletCounts {
   phones: number
   current: number
-  /** Outdated devices whose pushes were rejected. */
+  /** The number of outdated devices whose pushes were rejected. */
   refused: number
-  /** Outdated devices without rejected pushes, whose pass changed at or before `changedBefore`. */
+  /** The number of outdated devices without rejected pushes, if their pass changed at or before `changedBefore`. */
   late: number
 }
 

@@ -115,8 +115,8 @@ export class AcceptedScans extends Repository {
 
   /**
    * Returns the part of each history that every evaluation needs, in the order of `asked`. Reads only counts and the
-   * first and last rows of index ranges, with one statement for all passes. A caller that records the scan afterwards
-   * must lock the passes before this statement, which can be in the same round trip.
+   * first and last rows of index ranges, with one statement for all passes. A caller that then records the scan must
+   * lock the passes first, at the latest in the same round trip.
    */
   async listHistories(workspaceId: string, asked: AskedHistory[]): Promise<FoundHistory[]> {
     if (asked.length === 0) return []
@@ -293,8 +293,8 @@ export function createRangeCounts({ counted, windows }: Pick<RedemptionPlan, 'co
       const key = segment.debited_window
       const debited = key === null ? undefined : windows.get(key)
       const own = debited && byKey.get(key!)
-      // If the debited window contains the segment, every other window of the segment overlaps the debited window. Then
-      // only the debited window counts the use.
+      // If the debited window contains the segment, every other window of the segment overlaps the debited window. Of
+      // these windows, only the debited window counts the use.
       const ranges = own && overlaps(own, segment) ? [own, ...counted.filter(({ isWindow }) => !isWindow)] : counted
       for (const range of ranges) {
         if (range.isKeyless !== segment.isKeyless || !overlaps(range, segment)) continue

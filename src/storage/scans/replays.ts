@@ -61,8 +61,8 @@ export class Replays extends Repository {
   }
 
   /**
-   * Returns up to `limit` ledger entries of passes: in any order or, for a single pass, the entries after `after` by
-   * scan time.
+   * Returns up to `limit` ledger entries of passes, in any order. For a single pass, returns the entries after `after`,
+   * ordered by scan time.
    */
   async listEntries(
     workspaceId: string,

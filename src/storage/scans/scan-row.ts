@@ -60,7 +60,7 @@ export const SCAN = mapping({
   tokenId: optionalText,
   zoneId: optionalText,
   direction: plain<Direction | null>(),
-  /** For an accepted re-entry into a zone, the scan whose use it continues. */
+  /** For an accepted re-entry into a zone, the scan whose use the re-entry continues. */
   useScanId: optionalText,
 })
 

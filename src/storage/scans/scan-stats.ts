@@ -50,8 +50,8 @@ export class ScanStats extends Repository {
   /**
    * Returns the statistics by project ID, in ascending order. Passes and scans without a project are last, under null.
    * After a project is deleted, its scans still count under its ID, and its passes count under null. Reads counters,
-   * except for scans in a time window, and for passes accepted in a time window, a range of contexts, or several
-   * contexts.
+   * with two exceptions: scans in a time window, and passes accepted in a time window, in a range of contexts, or in
+   * several contexts.
    */
   async counts(workspaceId: string, request: ScanStatsRequest): Promise<Map<string | null, ScanFigures>> {
     const filters = await withoutNeedlessBounds(this.db, workspaceId, this.narrowed(request))
@@ -82,7 +82,7 @@ export class ScanStats extends Repository {
         lastScanAt: new Date(Math.max(last, sum.lastScanAt?.getTime() ?? last)),
       }))
     }
-    // If the request names projects, omit null: it counts passes of a requested project that is being deleted.
+    // If the request names projects, omit the figures under null. They count passes of a project that is being deleted.
     if (filters.projectId) figures.delete(null)
     return new Map([...figures].sort(([a], [b]) => (b === null || (a !== null && a < b) ? -1 : 1)))
   }
@@ -337,7 +337,7 @@ function whereAnyBound(
 }
 
 /**
- * @param of returns the SQL for the number of scans of a row with a result: all scans (`%`), or only exits from zones
+ * @param of returns the SQL for the number of scans in a row with the result: all scans (`%`), or only exits from zones
  */
 function sums(db: Knex, gate: string, of: (result: string, reason: '%' | 'exit') => string): Knex.Raw {
   const sum = (result: string, reason: '%' | 'exit' = '%') => `sum(${of(result, reason)})`

@@ -20,7 +20,7 @@ import { Repository } from '../db/repository.ts'
 import { type ChangePlace, type ChangesRequest, Snapshots } from './snapshots.ts'
 
 export interface SnapshotRequest {
-  /** Null for all passes of the workspace. */
+  /** The project of the passes; null for all passes of the workspace. */
   projectId: string | null
   /** The latest creation time to include. Without a limit, new passes could add pages without end. */
   madeUntil: Date

@@ -99,8 +99,8 @@ export class Snapshots extends Repository {
   }
 
   /**
-   * Whether pages that were read since a snapshot began can be returned again, because no pass was erased and no
-   * template was renamed since then.
+   * Whether no pass was erased and no template was renamed since a snapshot began. If so, pages that were read since
+   * then can be returned again.
    */
   async mayRepeat(workspaceId: string, list: StoredSnapshot): Promise<boolean> {
     const erased = this.db('passes')
@@ -180,8 +180,8 @@ const sources: Record<ChangeSource, (db: Knex, request: SourceRequest) => Knex.Q
   },
 
   /**
-   * Finds passes created before the earlier snapshot by a server whose clock was ahead. That snapshot excluded them,
-   * because their IDs are after its time.
+   * Finds passes that a server with a fast clock created before the earlier snapshot. That snapshot excluded these
+   * passes, because their IDs are after its time.
    */
   ahead(db, { since, place, ofProject }) {
     const query = ofProject(db('passes'), 'passes')

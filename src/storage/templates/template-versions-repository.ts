@@ -68,7 +68,7 @@ interface PublishedRow extends RowOf<typeof PUBLISHED> {
 
 const DETAIL = { ...SUMMARY.from('template_versions'), definition: 'template_versions.definition' }
 
-/** The maximum number of templates of a project whose languages a broadcast reads. */
+/** The maximum number of a project's templates whose languages a broadcast reads. */
 const MAX_TEMPLATES = 1_000
 
 /** The versions of templates: at most one draft, and published versions, which are immutable. */
@@ -174,8 +174,8 @@ export class TemplateVersions extends Repository {
   }
 
   /**
-   * Returns the distinct languages of the published versions of a project's templates and of its passes' templates.
-   * Omits versions without languages.
+   * Returns the distinct languages of published versions, for the templates of a project and the templates of its
+   * passes. Omits versions without languages.
    */
   async listLanguagesOfProject(workspaceId: string, projectId: string): Promise<Languages[]> {
     const templates = await countsOf(this.db, workspaceId, 'passes')

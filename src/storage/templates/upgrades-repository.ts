@@ -97,7 +97,7 @@ export interface NextPasses {
 
 /** The outcomes of the passes that a chunk processed. */
 export interface UpgradeProgress {
-  /** The ID of the last processed pass, or the end of the processed range; null if neither changed. */
+  /** The ID of the last processed pass, or the end of the processed range; null keeps the previous position. */
   position: string | null
   upgraded: number
   unchanged: number

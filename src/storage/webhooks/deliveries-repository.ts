@@ -83,7 +83,7 @@ export class Deliveries extends Repository {
     // Most deliveries have succeeded, so a filter by endpoint or type is more selective than the filter by SUCCESS.
     const isByStatus = status && !((webhookId || eventType) && status.includes('SUCCESS'))
     const isByProgress = isByStatus || lastAttempt
-    // Only deliveries have the status and the last attempt. Other filters need only their keys.
+    // The status and the last attempt are in `webhook_deliveries`. For other filters, read `delivery_keys`.
     const table = isByProgress ? 'webhook_deliveries' : 'delivery_keys'
     const filtered = this.db(table).where(`${table}.workspace_id`, workspaceId)
     if (webhookId) filtered.whereIn(`${table}.webhook_id`, webhookId)

@@ -79,7 +79,7 @@ export interface SeenEndpoint {
   generation: number
   erasures: number
   updatedAt: Date
-  /** The time of the read, in milliseconds of `performance.now()`. The state is at least as recent. */
+  /** The time of the read, in milliseconds of `performance.now()`. The state is of this time or later. */
   seenAt: number
 }
 

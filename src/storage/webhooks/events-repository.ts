@@ -11,7 +11,7 @@ import { type DueDelivery, payloadOf, type SeenEndpoint, type StoredDelivery } f
 /** An event to write in the transaction that causes it. */
 export interface NewEvent<T extends EventType = EventType> {
   type: T
-  /** The ID of the pass (for a lifecycle event), of the scan (scan event), or of the webhook (test). */
+  /** The ID of what the event is about: a pass (lifecycle events), a scan (scan events), or a webhook (test events). */
   subject: string
   data: EventData[T]
   correlationId: string | null
@@ -258,7 +258,7 @@ function toDue(delivery: StoredDelivery, event: WrittenEvent, endpoint: SeenEndp
   return { id, payload: payloadOf(row), progress: delivery, endpoint }
 }
 
-/** Pairs each event with the endpoints that were subscribed to its type when it happened, by ID. */
+/** Pairs each event with the endpoints that were subscribed to its type when it happened, ordered by endpoint ID. */
 function pairsOf<E extends EventRow & { epoch: number }>(events: E[], endpoints: Subscriber[]): Pair<E>[] {
   return events.flatMap((event) =>
     endpoints

@@ -50,8 +50,8 @@ const WEBHOOK = mapping({
   /** The time of the first failure since the last success. */
   failingSince: optionalTime,
   /**
-   * The number of erasures of pending deliveries. If the number changed since a sender read a delivery, the sender does
-   * not send the delivery.
+   * The number of erasures of pending deliveries. If the number increased since a sender read a delivery, the sender
+   * reads the delivery again before sending.
    */
   erasures: number,
   createdAt: time,

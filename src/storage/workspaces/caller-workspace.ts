@@ -23,7 +23,7 @@ export interface CallerWorkspaceRow extends LimitsRow {
 /** The usage of an empty workspace. */
 export const NO_USAGE: StoredUsage = { passes: 0, storedBytes: 0 }
 
-/** Joins the workspace of each row, and selects its columns of `CallerWorkspaceRow`. */
+/** Joins the workspace of each row, and selects the columns of `CallerWorkspaceRow`. */
 export function selectWorkspace(query: Knex.QueryBuilder, table: 'tokens' | 'sessions'): Knex.QueryBuilder {
   return query
     .join('workspaces', 'workspaces.id', `${table}.workspace_id`)

@@ -151,7 +151,7 @@ export class Identities extends Repository {
 
   /**
    * Returns a page of the identities that are granted to a workspace. If the workspace can no longer issue passes under
-   * an identity, its status is `retired`.
+   * an identity, the status of the identity is `retired`.
    */
   async list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredIdentity>> {
     const granted = joinGrants(this.db('identities'), workspaceId)
@@ -176,7 +176,7 @@ export class Identities extends Repository {
     await this.db('identities').where({ id }).update(columns)
   }
 
-  /** Replaces the secrets, now sealed with another server key, unless they changed since `before` was read. */
+  /** Stores the same secrets, sealed with another server key, unless they changed since `before` was read. */
   async replaceSealed(id: string, before: string, sealed: string): Promise<void> {
     await this.db('identities').where({ id, sealed: before }).update({ sealed })
   }

@@ -83,7 +83,7 @@ export class Usage extends Repository {
    * Otherwise, concurrent transactions could exceed the limit together.
    */
   async lock(workspaceId: string): Promise<void> {
-    // Use this weaker lock. A stronger lock would block inserts of rows that refer to the workspace.
+    // Use this weaker lock, because `for update` would block inserts of rows that refer to the workspace.
     await lockRows(this.db, () => this.db('workspaces').where({ id: workspaceId }).forNoKeyUpdate().select('id'))
   }
 
@@ -122,7 +122,7 @@ export class Usage extends Repository {
   }
 
   private waitingJobs() {
-    // The condition is true for every job. Without it, the planner does not use the partial index.
+    // `created_at > 0` is true for every job. Without this condition, the planner does not use the partial index.
     return this.db('jobs').where({ claim_token: null, failed_at: null }).whereRaw('created_at > 0')
   }
 

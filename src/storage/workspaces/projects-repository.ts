@@ -109,7 +109,7 @@ export class Projects extends Repository {
       countsOf(this.db, workspaceId, counter).where(ofProject).sum('n')
     const passes = () => this.db('passes').where({ workspace_id: workspaceId, ...ofProject })
     const issuing = passes().whereIn('id', issuingPasses(this.db, workspaceId)).whereIn('status', UNISSUED)
-    // The counters start at a full hour. Count the passes between the start of the week and that hour.
+    // The counters cover whole hours, so count the passes in the first, incomplete hour of the week separately.
     const recent = passes().where('id', '>=', idBound(since + 1))
     const hour = Math.floor(since / HOUR_MS)
     const row: Record<string, number | string | null> = await this.db.first({

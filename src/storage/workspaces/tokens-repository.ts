@@ -40,7 +40,7 @@ const TOKEN = mapping({
   revokedAt: optionalTime,
   /** The projects that the token can access; null for the whole workspace. */
   projectIds: nullable(json<string[]>()),
-  /** The ID of the token that replaced this one in a rotation. The rotation also set `expiresAt`. */
+  /** The ID of the token that replaced this token in a rotation. The rotation also set `expiresAt`. */
   replacedBy: optionalText,
 })
 

@@ -30,8 +30,8 @@ export interface FoundMovements {
   previous: StoredMovement | null
   next: StoredMovement | null
   /**
-   * The use that the last entry at or before the time debited or continued. Null if there is no entry, or if the scan
-   * of the use was reversed.
+   * The use of the last entry at or before the time. Null if there is no entry, or if the scan that debited the use was
+   * reversed.
    */
   use: MovementUse | null
   /** The sequence of a new movement: one more than the highest sequence of the movements at this time. */

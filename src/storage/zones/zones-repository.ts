@@ -98,7 +98,7 @@ export class Zones extends Repository {
   }
 
   /**
-   * Locks those zones that have one of the behaviors until the transaction ends. The order (`deny` before `warn`, then
+   * Until the transaction ends, locks the zones that have one of the behaviors. The order (`deny` before `warn`, then
    * by ID) prevents deadlocks.
    */
   async lock(workspaceId: string, ids: string[], behaviors: WhenFull[]): Promise<void> {

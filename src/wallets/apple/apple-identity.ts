@@ -85,7 +85,7 @@ export function assertIssued(leaf: X509Certificate, wwdr: X509Certificate, crede
 }
 
 /**
- * Checks that both certificates are still valid, because phones reject passes with an expired certificate.
+ * Checks that both certificates are valid now. They can expire while the server runs, and phones reject such passes.
  * @throws ApiError APPLE_SIGNING_FAILED
  */
 export function assertSound(identity: AppleIdentity, at: Date): void {

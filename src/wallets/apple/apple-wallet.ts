@@ -49,8 +49,8 @@ export interface AppleWalletOptions {
 }
 
 /**
- * The default of `maxImageBytes`. It limits the memory of a download with images in many languages. A poster image in
- * all scales has up to 12 MiB.
+ * The default of `maxImageBytes`. It limits the memory of a download with images in many languages. The images of one
+ * poster, in all scales, have up to 12 MiB.
  */
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024
 

@@ -63,8 +63,8 @@ type ShownImages = Pick<Card, 'images' | 'ownImages' | 'language'>
 /**
  * Returns the images of a card as sets that several packages share. The images that all passes of a version show form
  * one set. Each image that only this pass shows is a separate set, because a set of several would seldom be reused. An
- * image that differs by language is only in the language folders, because a phone that finds it at the top of the
- * package ignores the folders. The icon is also at the top, because a phone can reject a pass without it.
+ * image that differs by language is only in the language folders, because a phone ignores the folders if the image is
+ * also at the top of the package. Only the icon is in both places, because a phone can reject a pass without it.
  */
 export function toImageSets(
   card: ShownImages & Pick<Card, 'colors'>,

@@ -195,7 +195,7 @@ const MAX_ENTRIES = 0xffff
 const MAX_BYTES = 0xffffffff
 
 /**
- * The minimum length of a text that is deflated. For a shorter text, deflating saves less than a network packet, which
+ * The minimum length of a text that is deflated. Deflating a shorter text would save less than one network packet. That
  * is not worth the time.
  */
 const DEFLATED_FROM = 4_096

@@ -3,8 +3,8 @@ import { CredentialError } from '../wallet.ts'
 import type { CredentialSource } from './apple-identity.ts'
 
 /**
- * The types of the parts of node-forge that read PKCS #12. WebCrypto cannot read it: it lacks the ciphers that Keychain
- * Access uses.
+ * The types of the parts of node-forge that read PKCS #12. WebCrypto cannot read these files, because it lacks the
+ * ciphers that Keychain Access uses.
  */
 interface Forge {
   asn1: { fromDer(bytes: string): unknown }

@@ -51,8 +51,8 @@ function lineOf({ header, body }: TextModule): string {
 }
 
 /**
- * Returns the layout of the front: at most three rows with at most three fields each. The layout refers to fields by
- * key, because it is in the class, which all passes of a version share.
+ * Returns the layout of the front: at most three rows with at most three fields each. The layout is part of the class,
+ * which all passes of a version share. Therefore, it refers to fields by key.
  */
 export function templateInfo(card: Card) {
   const native = nativeField(card)
@@ -120,7 +120,7 @@ export function localized(value: string) {
 const DATE_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 
 /**
- * Returns a date-time with seconds, which Google requires, and with its offset, which Google needs to show the local
+ * Returns a date-time with seconds and an offset. Google requires the seconds, and needs the offset to show the local
  * time. Returns `undefined` for other texts.
  */
 export function dateTimeOf(text: string | null | undefined): string | undefined {

@@ -3,8 +3,8 @@ import { type Field, type RecordType, recordTypeOf } from './fields.ts'
 import type { GoogleResource } from './resource.ts'
 
 /**
- * The keys that a definition must not set, because they identify the resource, define its validity, or send
- * notifications, which the service would not count.
+ * The keys that a definition must not set. They identify the resource, define its validity, or send notifications that
+ * the service would not count.
  */
 const reserved = new Set(['id', 'classId', 'state', 'messages', 'notifyPreference'])
 

@@ -242,7 +242,7 @@ export function createClaims(folder: string, name: string): Claims {
     const number = Math.max(0, ...(await listNumbers()))
     if (number === 0) return undefined
     const text = await readFile(fileOf(number), 'utf8').catch(ignoring('ENOENT'))
-    // Search again if the file no longer exists: another process has created a higher number and removed this one.
+    // Search again if the file is gone: another process created a file with a higher number and removed this file.
     return text === undefined ? find() : { ...JSON.parse(text), number }
   }
 

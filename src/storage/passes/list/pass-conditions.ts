@@ -20,7 +20,7 @@ type ValueOf<Name extends keyof PassFilters> = NonNullable<PassFilters[Name]> ex
 
 export type Variable = ValueOf<'variable'>
 
-/** A function that restricts a query, which reads few passes, to the passes that match a filter. */
+/** Restricts a query to the passes that match a filter. The query must read few passes, such as a chunk. */
 export type Matcher = (passes: Knex.QueryBuilder) => Knex.QueryBuilder
 
 /** Creates the matcher of a filter for the time `at`. */
@@ -72,7 +72,7 @@ export function whereVariable(db: Knex, query: Knex.QueryBuilder, name: string, 
   query.whereExists(rows.select(db.raw('1')).limit(1))
 }
 
-/** The current state of the workspace that conditions depend on. */
+/** The facts about a workspace on which conditions depend. */
 export interface Facts {
   now: number
   /** Whether every expired pass of the workspace is stored as EXPIRED, so that an index finds them all. */
@@ -97,7 +97,7 @@ async function isSwept(db: Knex, workspaceId: string, filters: PassFilters, at: 
   return (await lapsedPasses(db, workspaceId, at.getTime()).first('passes.id')) === undefined
 }
 
-/** Returns the passes that workers are issuing, which are always few. Empty if no filter needs them. */
+/** Returns the passes that workers are issuing (always few). Empty if no filter needs them. */
 async function listIssuing(db: Knex, workspaceId: string, filters: PassFilters): Promise<string[]> {
   const isAsked = filters.search || filters.status?.some((status) => status === 'QUEUED' || status === 'ISSUING')
   return isAsked ? issuingPasses(db, workspaceId).pluck('subject') : []
@@ -211,7 +211,7 @@ function whereLabel(
   match: ValueOf<'labelMatch'>,
   isContained: typeof containsTerm,
 ): void {
-  // The indexed sort key can be only the beginning of the label. Then, compare the label as well.
+  // Compare the beginning of the label, because it has an index. Long labels can share it, so compare the label, too.
   const key = beginningColumn(db, 'passes.label')
   const beginning = [...text].slice(0, MAX_KEY_CHARACTERS).join('')
   if (match === 'contains') where.whereRaw(isContained(db, ['label_folded'], foldCase(text)))

@@ -34,8 +34,8 @@ export async function listPasses(
 }
 
 /**
- * Returns a function that selects all passes of an owner that match a filter at the time `at`. Uses the indexes of the
- * list, so that a rare value is found fast. To process the passes in chunks, use `matchingInRange`.
+ * Returns a function that selects the passes of an owner by a filter, at the time `at`. Uses the indexes of the list,
+ * so that a rare value is found fast. To process the passes in chunks, use `matchingInRange`.
  */
 export async function selectMatching(
   db: Knex,
@@ -82,8 +82,8 @@ function isCounted({ status, projectId, templateId, created, ...request }: PassL
 }
 
 /**
- * Counts the passes that match the filters, by visible status. Reads the counters and the passes whose visible status
- * differs in one statement, so that a pass whose status changes is not counted twice.
+ * Counts the passes that match the filters, by visible status. Uses one statement for the counters and for passes with
+ * another visible status. Otherwise, a pass whose status changes could be counted twice.
  */
 async function countPasses(db: Knex, workspaceId: string, request: PassListRequest, facts: Facts): Promise<number> {
   const { templateId, projectId } = request

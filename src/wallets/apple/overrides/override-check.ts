@@ -101,7 +101,7 @@ function keysOf({ design }: Definition): JsonObject {
   )
 }
 
-/** Returns the path in the definition, where `transitType` can be at the top of the overrides. */
+/** Converts a path in pass.json to a path in the definition, where `transitType` can be at the top of the overrides. */
 function pathInDefinition(path: Issue['path'], { apple }: Definition): Issue['path'] {
   return path[1] === 'transitType' && apple?.transitType !== undefined ? ['apple', 'transitType'] : ['apple', ...path]
 }

@@ -7,8 +7,8 @@ import { Color, Field, isNumberField, isW3cDate, Overrides, RelevantDate } from 
 export type JsonObject = Record<string, unknown>
 
 /**
- * Merges overrides into an object. If the value of the base is an object, an object is merged into it, and any other
- * override is ignored. Otherwise, an override replaces the value, and `null` removes it.
+ * Merges overrides into an object. If a value of the base is an object, an object is merged into it, and any other
+ * override is ignored. Otherwise, an override replaces the value of the base, and `null` removes it.
  */
 export function mergeOver(base: JsonObject, overrides: JsonObject): JsonObject {
   if (Object.keys(overrides).length === 0) return base
@@ -80,8 +80,8 @@ function convertText(value: string, type: z.ZodType): unknown {
 const NUMBER = new RegExp(formatPatterns.number.pattern)
 
 /**
- * Converts a text to a number. A text that is not a number, or is an integer that a double cannot represent exactly,
- * stays unchanged, and the schema rejects it later.
+ * Converts a text to a number, except for an integer that a double cannot represent exactly. Texts that are not
+ * converted are rejected later by the schema.
  */
 function toNumber(text: string): string | number {
   const isExact = NUMBER.test(text) && (text.includes('.') || Number.isSafeInteger(Number(text)))

@@ -47,7 +47,7 @@ function* checkEventPoster({ apple = {}, nfc: own, design, event, accept = [] }:
   }
 }
 
-/** For each group of the poster, the groups of the design whose fields it shows. */
+/** For each field group of a poster, the groups of the design whose fields the poster group shows. */
 const sources: Record<(typeof posterPlaces)[number]['group'], FieldGroup[]> = {
   headerFields: ['header'],
   primaryFields: ['primary', 'secondary'],

@@ -146,8 +146,8 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
         }
       })
     /**
-     * Whether an object that a PATCH did not find exists with another kind. Google returns the same error if the class
-     * is missing; in that case, a GET finds the object with this kind.
+     * After a PATCH that did not find an object, whether the object exists with another kind. Google returns the same
+     * error if the class is missing. In that case, a GET finds the object with this kind.
      */
     const isOtherKind = (kind: GoogleKind, id: string) =>
       getResource(kind, id, 'Object').then(

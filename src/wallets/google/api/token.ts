@@ -51,7 +51,7 @@ async function request(source: Promise<TokenSource>): Promise<string> {
   try {
     token = (await (await source).getAccessToken()).token
   } catch (error) {
-    // The library wraps errors of this server's HTTP client in another error. Find them in its cause.
+    // The library wraps errors of this server's HTTP client in another error. Its `cause` is the original error.
     const cause = error instanceof Error ? error.cause : undefined
     if (error instanceof GoogleApiError) throw error
     if (cause instanceof GoogleApiError) throw cause
