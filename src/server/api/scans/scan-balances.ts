@@ -31,9 +31,9 @@ export interface BalancesAfter {
 }
 
 /**
- * Writes the balance entries of recorded scans, and returns the balances after each scan. Only an accepted scan that
- * debits a use changes balances. If a device accepted a scan that a balance does not cover, the balance ends at its
- * minimum.
+ * Writes the balance entries of recorded scans, and returns the balances after each scan whose pass has balances. Only
+ * an accepted scan that debits a use changes balances. If a device accepted a scan that a balance does not cover, the
+ * balance ends at its minimum.
  */
 export async function writeBalances(
   tx: Repositories,

@@ -145,7 +145,7 @@ function showWebhook(webhook: StoredWebhook): Webhook {
   }
 }
 
-/** @throws ApiError CONFLICT if another webhook of the workspace has the address */
+/** Locks the workspace. @throws ApiError CONFLICT if another webhook of the workspace has the address */
 async function requireUnique(tx: Repositories, workspaceId: string, url: string): Promise<void> {
   await tx.usage.lock(workspaceId)
   const webhookId = await tx.webhooks.findIdByUrl(workspaceId, url)
