@@ -61,7 +61,10 @@ export function removeMember(
   })
 }
 
-/** Ends the sessions of an address in a workspace. */
+/**
+ * Ends the sessions of an address in a workspace.
+ * @throws OperatorError if no person has the address, for example after a typing error
+ */
 export function revokeSessions(
   store: Store,
   workspaceId: string,
@@ -70,6 +73,12 @@ export function revokeSessions(
 ): Promise<{ email: string; sessions: number }> {
   return store.transaction(async (tx) => {
     const ended = await tx.sessions.endOfEmail(workspaceId, email)
+    if (ended.length === 0) {
+      const [people, members] = await Promise.all([tx.people.listIdsByEmail(email), tx.members.listOfEmail(email)])
+      if (people.length + members.length === 0) {
+        throw new OperatorError(`No person has signed in as ${email}. To list all sessions, run "passes member list".`)
+      }
+    }
     for (const { id } of ended) await auditOperator(tx, workspaceId, { action: 'session.revoke', targetId: id }, at)
     return { email, sessions: ended.length }
   })

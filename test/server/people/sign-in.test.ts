@@ -393,6 +393,13 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
     expect((await read()).status).toBe(401)
   })
 
+  test('revoking again ends no session, and a mistyped address is an error', async () => {
+    await member('anna@example.com', 'reader')
+    const revoke = (email: string) => revokeSessions(api.services.store, workspace.id, email, api.now)
+    expect(await revoke('anna@example.com')).toMatchObject({ sessions: 0 })
+    await expect(revoke('ana@example.com')).rejects.toThrow('No person has signed in as ana@example.com')
+  })
+
   test('passes the requests of the provider for slower polls to the device', async () => {
     const none = await api.send('POST', '/desk/device', { body: {} })
     expect(none.status, none.text).toBe(404)
