@@ -36,7 +36,7 @@ const shape: ListShape<FailedJob> = {
 export default class JobsList extends BaseCommand {
   static override summary = 'Show waiting, failed, and quarantined jobs of the outbox.'
   static override description =
-    'Accesses the database directly, not through a server. A job is quarantined if workers stopped three times ' +
+    'Accesses the database directly, not through a server. A job is quarantined if workers stopped four times ' +
     'while they ran it. Quarantined jobs, and jobs whose last attempt failed, remain until you run ' +
     '"passes jobs retry" or "passes jobs delete".'
   static override examples = ['<%= config.bin %> jobs list', '<%= config.bin %> jobs list --limit 100 --json']

@@ -170,7 +170,7 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   )
   gauge(
     'passes_jobs_quarantined',
-    'Jobs during which a worker stopped or hung three times.',
+    'Jobs during which a worker stopped or hung four times.',
     ['kind'],
     ({ quarantined }) => quarantined.map(({ kind, count }) => [{ kind }, count]),
   )

@@ -144,9 +144,9 @@ describe('the example alerts', () => {
   })
 
   test('name the number of stopped workers after which a job is quarantined', () => {
-    expect(MAX_JOB_LAPSES).toBe(3)
-    expect(text).toContain('Workers stopped three times under jobs')
-    expect(docs).toContain('`quarantined` (lapsed three times)')
+    expect(MAX_JOB_LAPSES).toBe(4)
+    expect(text).toContain('Workers stopped four times under jobs')
+    expect(docs).toContain('`quarantined` (lapsed four times)')
   })
 })
 

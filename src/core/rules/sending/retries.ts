@@ -153,7 +153,7 @@ export const MAX_JOB_ATTEMPTS = 20
  * its first expired lease, a job moves to the quarantine queue, which runs one job at a time. A lease also expires if
  * its worker is killed for another reason, but this rarely happens to the same job twice.
  */
-export const MAX_JOB_LAPSES = 3
+export const MAX_JOB_LAPSES = 4
 
 /** The error message of a quarantined job and of its pass or notification. */
 export const QUARANTINE_REASON = `The worker stopped or hung ${MAX_JOB_LAPSES} times while it ran this job.`
