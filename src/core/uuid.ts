@@ -5,8 +5,8 @@ let counter = 0
  * several within a millisecond, they also ascend. Works in servers and browsers.
  */
 export function makeTimeOrdered<T extends Uint8Array>(random: T, at: Date): T {
-  // Do not reset the counter in a new millisecond: if calls alternate between two times, the IDs of a time would not
-  // ascend. When the counter wraps (after 67,108,864 IDs), the IDs of that millisecond do not ascend.
+  // Do not reset the counter in a new millisecond: if calls alternated between two times, IDs with the same time would
+  // not ascend. When the counter wraps (after 67,108,864 IDs), the IDs of that millisecond do not ascend.
   counter = (counter + 1) & 0x3ffffff
   const view = new DataView(random.buffer, random.byteOffset, 16)
   const time = at.getTime()

@@ -166,7 +166,7 @@ function wrapAtMost(text: string, width: number, most: number): string[] {
 function lastUse({ result, lastAcceptedAt, readAt, scannedAt }: Outcome, now: Date): string[] {
   if (lastAcceptedAt === null || result === 'accepted' || result === 'reversal') return []
   const text = `last let in ${clockTime(lastAcceptedAt)}`
-  // With another validity date, omit the time since the last use: the last use has a time on that date.
+  // If the scan is as of another date, omit the time since the last use, which can have a time on that date.
   const isShifted = Math.abs(Date.parse(scannedAt) - Date.parse(readAt)) > SKEW_MS
   if (isShifted || Date.parse(lastAcceptedAt) > now.getTime()) return [text]
   return [`${text}, ${age(lastAcceptedAt, now)} ago`]

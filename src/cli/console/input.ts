@@ -113,7 +113,7 @@ export function createInputReader(report: (input: Input) => void): InputReader {
   function readCharacter(character: string): void {
     const gap = now - characterAt
     characterAt = now
-    // Two single-character bursts in a row mean typing. A single one does not: a slow network can pause a scan once,
+    // Two bursts of one character in a row mean typing. One such burst does not: a slow network can pause a scan once,
     // even after the first character.
     const isByHand = gap >= BY_HAND_MS && burst.length === 1 && burst.followsOne
     if (gap >= PAUSE_MS || isByHand) {

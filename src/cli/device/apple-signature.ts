@@ -31,7 +31,7 @@ export function verifySignature(signature: Buffer, content: Buffer, rootPem: str
   try {
     return check(signed, content, rootPem, at)
   } catch (error) {
-    // Report an OpenSSL error as a malformed signature: OpenSSL cannot read a certificate or key of the signature.
+    // An OpenSSL error means that a certificate or key cannot be read, so report the signature as malformed.
     const isMalformed = error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_OSSL')
     throw isMalformed ? notWellFormed(error) : error
   }

@@ -241,8 +241,8 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     }
     try {
       if (known.identity) await endDoor()
-      // Wait for the end of a previous door, such as a revoked door, because that end would remove the data of the new
-      // door.
+      // If the data of a previous door, such as a revoked door, is still being removed, wait. Otherwise, the data of
+      // the new door would be removed, too.
       await Promise.allSettled([ending])
       await store.dropList()
       await store.setIdentity(identity)

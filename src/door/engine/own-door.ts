@@ -86,7 +86,8 @@ export function createOwnDoor(
       const reply = await server.self(signal)
       if (reply.kind !== 'answer') return reply
       if (reply.value) await learn(reply.value)
-      // Read the previous zone, too: the server can have removed it from the door, because the zone was deleted.
+      // Also read the previous zone. If the server removed this zone from the door because the zone was deleted, the
+      // read gets a 404, and the deletion is reported.
       if (before !== ownZone()) await readZone(before, signal)
       await readZone(ownZone(), signal)
       return reply

@@ -98,7 +98,7 @@ async function uploadWaiting(options: {
     if (sent) return sent
     onProgress()
   }
-  // Send held counts again after other entries. Skip them in `uploadRest` (`leave` is 0), because it delays scans.
+  // Then send the held entries again, but not in `uploadRest` (`leave` is 0): scans wait while `uploadRest` runs.
   if (leave === 0) return { kind: 'done' }
   const { held } = await store.summary()
   for (const entry of held) {

@@ -82,7 +82,7 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
     while (!stopped.signal.aborted) {
       const { isBusy } = await exchange().catch((error) => {
         log.warn({ err: error }, 'could not share the rate limits with other instances')
-        // Write the row in the next exchange, because other servers might count this server as stopped.
+        // Force a write in the next exchange, because other servers might already count this server as stopped.
         isAnnounced = false
         return { isBusy: false }
       })

@@ -128,7 +128,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const at = clock()
     const list = (from: DevicePlace | null) => store.deviceLists.listChanged(deviceId, from, ofType, at)
     const known = await list(since)
-    // A tag above all tags that were assigned here is from another server. Then list all passes of the device.
+    // If the tag is above all tags that this server assigned, it is from another server: list all passes of the device.
     const isForeign = known.serialNumbers.length === 0 && since !== null && (await store.deviceLists.isAhead(since.tag))
     const { serialNumbers, toNote, place } = isForeign ? await list({ tag: 0 }) : known
     // The database of a frozen server can lack changes for which another server has already pushed to this phone. Do

@@ -80,8 +80,8 @@ async function createOnce(
   if (!(await tx.joinIdentities.insert(workspaceId, identity))) return false
   const given: PassJoin = { ...join, consentedAt: join.consentedAt === null ? null : new Date(join.consentedAt) }
   if (await insertJoined(tx, plan, given, context, services)) return true
-  // This form already created a pass, which was later erased or transferred. Delete the address of this submission
-  // again, because it has no pass.
+  // This form already created a pass, which was later erased or transferred. Delete the address that was just stored,
+  // because no pass belongs to it.
   await tx.joinIdentities.deleteOfPass(workspaceId, plan.id)
   return false
 }

@@ -138,7 +138,7 @@ async function checkPass(pass: StoredPass, url: string, type: string): Promise<v
         '--unchecked.',
     )
   const ask = async (method: 'HEAD' | 'GET'): Promise<number> => {
-    // Do not follow redirects: a phone would not send its token to another address, so the check would pass wrongly.
+    // Do not follow redirects, because phones do not send their tokens to another address.
     const { statusCode, body } = await request(address, {
       method,
       headers: { authorization: `ApplePass ${pass.appleToken}` },

@@ -138,8 +138,8 @@ async function findUnchained(
     isMore = entries.length === IDS
   }
   if (unknown.length === 0) return []
-  // Exclude entries that were written after the chains were read. Read waiting entries before the chains. Otherwise, an
-  // entry that moves into its chain between the two reads would be in neither.
+  // Exclude entries that were written after the chains were read. Read waiting entries before the chains. Otherwise,
+  // both reads would miss an entry that moves into its chain between them.
   const recent = new Set(await store.chainReader.listPendingIds(chain))
   for (const { workspaceId, sequence } of chains) {
     for (let after = sequence, isMore = true; isMore; ) {

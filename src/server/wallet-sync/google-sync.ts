@@ -118,7 +118,7 @@ export function createGoogleSync(options: GoogleSyncOptions) {
     const { workspaceId, googleClassId } = pass
     const { api, wallet } = await sideOf(pass)
     // Read the class before the pass is rendered, so that the recorded version of the class is never newer than the
-    // sent one.
+    // version that was sent.
     const [ofClass] = googleClassId ? await store.googleClasses.list(workspaceId, [googleClassId]) : []
     const { rendered, former, isUnknown, isNew, sentDigest } = await locate(pass, known)
     const retired = await definitions.listRetired(pass)

@@ -169,7 +169,7 @@ export class FormerPasses extends Repository {
         .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
         .join('passes', 'passes.id', 'former_passes.pass_id')
         .select('pass_id', 'device_id', 'push_token', 'apple_identity_id')
-    // Return 0 as both versions, because an ended copy never changes again.
+    // Return 0 as both versions, because a copy of a former holder never changes again.
     return rows.map((row) => ({
       passId: row.pass_id,
       deviceId: row.device_id,

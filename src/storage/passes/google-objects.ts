@@ -181,8 +181,8 @@ export class GoogleObjects extends Repository {
         ...change,
         ...replacing,
         last_error: null,
-        // If the stored mark is not the mark of this send, another send ran concurrently. Then store null (unknown
-        // content), because Google might have the content of either send.
+        // If the stored mark is not the mark of this send, another send ran concurrently. In this case, store null
+        // (unknown content), because Google might have the content of either send.
         sent_digest: this.db.raw(
           'case when google_objects.sent_digest = cast(:mark as text) then cast(:digest as text) end',
           { mark, digest },

@@ -47,7 +47,7 @@ export function createGoogleWallet({ identity, publicUrl }: GoogleWalletOptions)
     countFitting: (places) => countFitting(identity, places),
 
     async saveUrl(places, at) {
-      // Use Google's address even if the API is an emulator: simulated phones open the same links as phones.
+      // Use Google's address even if the API is an emulator: simulated phones open the same links as real phones.
       return `https://pay.google.com/gp/v/save/${await buildSaveJwt(identity, claimsOf(identity, places, at))}`
     },
   }

@@ -76,7 +76,7 @@ function utc(at: Date): string {
 
 function escapeText(text: string): string {
   const escaped = text.replaceAll(/[\\;,]/g, (sign) => `\\${sign}`).replaceAll(/\r\n?|\n/g, '\\n')
-  // Any other control character would end the line or the file.
+  // Replace other control characters, because parsers can treat them as the end of a line or of the file.
   return escaped.replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ')
 }
 

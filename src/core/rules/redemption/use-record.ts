@@ -60,7 +60,7 @@ export function createUseRecord() {
         if (key !== range.key && other && overlaps(other, range)) count -= countWithin(debited, range)
       }
     }
-    // `firstAt` ignores debited windows, because only messages at doors show it, and doors do not know those windows.
+    // Do not subtract these uses for `firstAt`: only doors show `firstAt`, and they do not know the debited windows.
     const firstAt = count > 0 ? toDate(times[placeAfter(times, range.from - 1)]) : null
     return { count, firstAt }
   }

@@ -39,8 +39,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
   useWakeLock()
   const close = () => setPanel(null)
   const { shown } = scanning
-  // Close the sheet for a new decision, because the sheet would hide it. Keep the lock, under which the decision is
-  // visible.
+  // Close the sheet for a new decision, which the sheet would hide. Keep the lock, which does not hide the decision.
   useEffect(() => {
     if (shown) setPanel((open) => (open === 'lock' ? open : null))
   }, [shown])

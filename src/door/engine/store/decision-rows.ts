@@ -106,7 +106,7 @@ export async function settleUpload(tx: Transaction, result: UploadResult): Promi
   const { waits, ...rest } = entry
   await tx.put('journal', [{ ...rest, recordedAt, rejection, isHeld, isOfAnother }])
   if (isHeld) {
-    // Take back the change. Otherwise, the number of people inside would include an exit that the server rejected.
+    // Undo the change of the zone. Otherwise, an exit that the server rejected would lower the number of people inside.
     if (waits !== undefined) await changeZone(tx, entry, -1)
     return
   }

@@ -113,7 +113,7 @@ export class TableStore implements EngineStore {
     return this.#db.write(['meta', 'journal', 'decisions', 'attempts', ...SLOTS], async (tx) => {
       const list = await metaOf(tx, 'list')
       if (!list) return undefined
-      // If the page ended after it stored this decision and before it showed it, the retry must show the same decision.
+      // If the page ended after the decision was stored and before it was shown, the retry must show this decision.
       const known = await decisionOf(tx, attempt.externalRef)
       if (known) return known.decision
       const matches = await matching(tx, list.slot, { attempt, code })

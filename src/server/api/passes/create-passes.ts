@@ -42,7 +42,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
   const plans = await planPasses(runs, { existing, versionsOfFirst: versions }, context)
   const planned = [...plans.values()].filter((plan): plan is ClaimingPass => !(plan instanceof ApiError))
   const { inserted, rejected } = await insertPasses(planned, context)
-  // Read the passes that a concurrent request inserted first. They are visible only after the transaction.
+  // Read passes that a concurrent request inserted before this one. They are visible only after the transaction.
   const raced = await findExisting(
     planned.filter(({ externalPassId }) => !inserted.has(externalPassId)),
     context,

@@ -66,7 +66,7 @@ export async function importPasses(
   )
   const planned = [...plans.values()].filter((plan): plan is PlannedImport => !(plan instanceof ApiError))
   const { inserted, rejected } = await insertImports(planned, { dryRun, context })
-  // Read the passes that a concurrent request imported first. They are visible only after the transaction.
+  // Read passes that a concurrent request imported before this one. They are visible only after the transaction.
   const notInserted = planned.filter(({ externalPassId: id }) => !inserted.has(id) && !rejected.has(id))
   const raced = await findImported(
     notInserted.map(({ item }) => item),

@@ -92,7 +92,7 @@ const POSTER_NOTE =
 const PHONE_STYLE = browserFile('phones.css')
 
 export function phoneStyles({ apple, poster, google }: Pick<PhoneFacts, 'apple' | 'poster' | 'google'>): string[] {
-  // Without an Apple card, include its style anyway, because the fields of the Google card use the style, too.
+  // Include the style of Apple cards even without such a card, because the fields of the Google card also use it.
   return [
     apple ? cardStyle(apple) : CARD_STYLE,
     apple && poster ? posterStyle(apple) : '',

@@ -28,7 +28,7 @@ export async function createCounters(db: Knex): Promise<void> {
 }
 
 async function countInSlots(db: Knex): Promise<void> {
-  // The function returns the first slot that no other transaction uses. The transaction keeps this slot until it ends.
+  // The function returns the first slot that no other transaction uses, and locks it until the end of the transaction.
   await db.raw(`create function count_slot() returns integer language plpgsql as $$
     declare slot integer := 0;
     begin
@@ -206,7 +206,7 @@ export async function createUsage(db: Knex): Promise<void> {
   await db.schema.createTable('workspace_usage', (table) => {
     table.uuid('workspace_id').notNullable()
     table.smallint('shard').notNullable()
-    // A shard can have a negative value: a connection can subtract in one shard what another added in another shard.
+    // A value can be negative: one connection can add in one shard, and another one subtract in another shard.
     table.bigInteger('passes').notNullable()
     table.bigInteger('stored_bytes').notNullable()
     table.primary(['workspace_id', 'shard'])

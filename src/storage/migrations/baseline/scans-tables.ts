@@ -48,7 +48,7 @@ async function createLedger(db: Knex): Promise<void> {
     table.text('reversal_reason')
     table.uuid('zone_id')
     table.text('direction')
-    // The scan whose use an accepted re-entry continues.
+    // For an accepted re-entry, the earlier scan that debited the use.
     table.uuid('use_scan_id')
     // Whether the entry is in its evidence chain, or queued for it. An erasure stores the commitment to the erased
     // values and deletes the salt, so that the values cannot be guessed from the commitment.
@@ -248,7 +248,7 @@ export async function createEvidence(db: Knex): Promise<void> {
   })
   await setStorage(db, 'chain_pending', QUEUE_VACUUM)
 
-  // Entries that were chained together, in order, as IDs of 16 bytes and digests of 32 bytes.
+  // Entries that were chained together: their IDs (16 bytes each) and digests (32 bytes each), in the same order.
   await db.schema.createTable('chain_blocks', (table) => {
     table.uuid('workspace_id').notNullable()
     table.text('chain').notNullable()

@@ -84,12 +84,12 @@ async function createApple(db: Knex): Promise<void> {
     table.text('url').notNullable()
     table.integer('passes_per_second').notNullable()
     table.bigInteger('started_at').notNullable()
-    // The time at which passes were last taken for a push. The time since then, times the pace, limits the next take.
+    // The time of the last selection of passes for a push. The pace and the time since then limit the next selection.
     table.bigInteger('taken_at').notNullable()
-    // The last pass that the current round has processed; null at the beginning of a round.
+    // A round goes through all held passes. The last pass that it has processed; null at the beginning of a round.
     table.uuid('position')
     table.bigInteger('round_at').notNullable()
-    // The end of the first round of the move; null before that.
+    // The end of the first round, in which each held pass was selected for a push; null before that.
     table.bigInteger('completed_at')
   })
   await db.schema.createTable('moved_passes', (table) => {
@@ -119,7 +119,7 @@ async function createGoogle(db: Knex): Promise<void> {
     table.bigInteger('activated_at')
     table.text('last_error')
   })
-  // Former Google objects of passes that phones can still show, for example from before the kind of a pass changed.
+  // Former Google objects that phones can still show, for example the object that a pass had before its kind changed.
   await db.schema.createTable('google_former_objects', (table) => {
     table.text('object_suffix').notNullable()
     table.uuid('workspace_id').notNullable()

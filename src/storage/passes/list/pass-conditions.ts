@@ -211,7 +211,7 @@ function whereLabel(
   match: ValueOf<'labelMatch'>,
   isContained: typeof containsTerm,
 ): void {
-  // Compare the beginning of the label, because it has an index. Long labels can share it, so compare the label, too.
+  // Use the index of the beginning of labels. Long labels can have the same beginning, so also compare the whole label.
   const key = beginningColumn(db, 'passes.label')
   const beginning = [...text].slice(0, MAX_KEY_CHARACTERS).join('')
   if (match === 'contains') where.whereRaw(isContained(db, ['label_folded'], foldCase(text)))
