@@ -1,6 +1,6 @@
 /**
  * Keeps the page of a door on the phone, so that it opens without a network. API requests bypass the service worker.
- * The service worker of a new release keeps other files, and takes over when the page reports that it is idle.
+ * The service worker of a new release stores the files of that release, and takes over when the page is idle.
  */
 
 /** The files of this release and, in `DOOR_BUILD`, its name. Set by scripts/build-door.js. */

@@ -24,7 +24,7 @@ export interface LineLimitOptions {
   now?: () => number
 }
 
-/** @param onLeftOut called after each minute with omitted lines, with the numbers of these lines and of all sources */
+/** @param onLeftOut called after a minute in which lines were omitted. Gets the numbers of omitted lines and sources */
 export function createLineLimit(
   onLeftOut: (leftOut: number, sources: number) => void,
   { linesBySource = MAX_LINES_BY_SOURCE, now = monotonicSeconds }: LineLimitOptions = {},

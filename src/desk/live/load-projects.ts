@@ -28,7 +28,7 @@ export async function listProjects(
   return ids.map((id) => ({ id, name: id }))
 }
 
-/** Returns whether a token with these scopes that is not bound to projects can list projects. */
+/** Returns whether a token with these scopes can list projects, if the token is not bound to projects. */
 export function canListProjects(scopes: readonly Scope[]): boolean {
   return scopes.includes('templates:read') || scopes.includes('scans:read')
 }

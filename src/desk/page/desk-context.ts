@@ -84,7 +84,7 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
     const names = Object.keys(sources) as Name[]
     const isAllowed = (name: Name) => sources[name]!.scope === null || scopes.includes(sources[name]!.scope)
     const readable = names.filter(isAllowed)
-    /** Sources whose last load failed or is running. They are polled, because no event would reload them. */
+    /** Sources whose last load failed or is running. They are polled, because no event follows a failed load. */
     const unanswered = new Set<Name>()
     let hasEnded = false
 

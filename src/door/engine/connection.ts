@@ -146,7 +146,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     }
   }
 
-  /** Whether to skip a probe, because the page is hidden or the server has recently answered a request. */
+  /** Whether to skip a probe: the page is hidden, or the server recently answered a request and no work is due. */
   function isSpared(): boolean {
     return !isVisible() || (quietMs() < pollMs * 0.75 && !isDue())
   }

@@ -8,8 +8,8 @@ export interface OwnDoor extends Pick<DoorEngine, 'moveTo' | 'setMovement'> {
   /** Sends a zone or direction that the server does not have, and then reads this door and its zone. */
   sync(signal: AbortSignal): Promise<Reply<unknown>>
   /**
-   * Ends a zone that was deleted. An entrance continues without a zone. An exit keeps the zone and evaluates no scans,
-   * because an exit without a zone would admit people.
+   * Handles the deletion of a zone. An entrance continues without a zone. An exit keeps the zone, and evaluates no
+   * scans, because an exit without a zone would admit people.
    */
   endZone(zoneId: string): Promise<void>
 }

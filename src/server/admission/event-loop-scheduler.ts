@@ -5,10 +5,10 @@ import { ACTIVE_MS } from '../../storage/db/fair-gate.ts'
 /**
  * The event-loop scheduler, which shares time among workspaces, so that neither thousands of new passes nor expensive
  * lists delay a scan. While the event loop has spare time, no work waits. When the event loop is busy, a workspace
- * yields to a workspace with less recent work. Large requests and jobs also yield to small requests of their workspace.
- * A workspace that yields has at most SMALL_IN_FLIGHT small requests, one large request or list, and one batch of jobs
- * in flight. After a large request, a list, or a batch, the next work of the same kind and workspace waits for as long
- * as that work took. Do not use the scheduler for work that waits for the network (decisions/0003).
+ * yields to any workspace whose work cost less lately. Large requests and jobs also yield to small requests of their
+ * workspace. A workspace that yields has at most SMALL_IN_FLIGHT small requests, one large request or list, and one
+ * batch of jobs in flight. Its next large request, list, or batch then waits for as long as the previous one took. Do
+ * not use the scheduler for work that waits for the network (decisions/0003).
  */
 export interface EventLoopScheduler {
   /**
@@ -197,7 +197,7 @@ export function createEventLoopScheduler({
   }
 }
 
-/** Returns the line of a kind of work. Lists and other large requests share a line. */
+/** Returns the `Line` of a kind of work. Lists and other large requests share a `Line`. */
 function lineOf({ lines }: Workspace, kind: Kind): Line {
   return lines[kind === 'list' ? 'large' : kind]
 }

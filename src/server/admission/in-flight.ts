@@ -116,8 +116,8 @@ export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRo
 const BODY_BYTES: BodyRoomOptions = { processBytes: 64 * 2 ** 20, workspaceBytes: 16 * 2 ** 20 }
 
 /**
- * Returns the error if a body would exceed a limit. The response closes the connection, because the client cannot send
- * another request after the unread body.
+ * Returns the error for a body that would exceed a limit. The response closes the connection, because the client cannot
+ * send another request after the unread body.
  */
 function noRoom(code: 'TOO_MANY_REQUESTS' | 'SERVICE_UNAVAILABLE', what: string, details = {}): ApiError {
   return new ApiError(code, {

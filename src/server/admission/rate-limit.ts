@@ -24,7 +24,7 @@ export interface Limits {
   buckets: Buckets | undefined
 }
 
-/** The rates at each server: requests by client address, and removals by pass. */
+/** The rates that each server allows: requests per address, and removals of a pass from its last Apple wallet. */
 const RATES = {
   /** Opened links and rejected requests, which can be attempts to guess a link or a token. */
   address: { perSecond: 20, burst: 100 },

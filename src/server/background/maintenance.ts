@@ -39,10 +39,7 @@ const GOOGLE_CALLBACK_DAYS = 30
  */
 const DEVICE_LOG_DAYS = 30
 
-/**
- * The number of days for which ended door invitations are kept. By then, claims that began before the end have
- * finished.
- */
+/** The number of days for which ended door invitations are kept: claims that began before the end can still finish. */
 const DOOR_INVITATION_DAYS = 1
 
 /**

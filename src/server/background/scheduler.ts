@@ -72,7 +72,7 @@ export function startScheduler(services: SchedulerServices) {
   }
 }
 
-/** Returns a logger for node-cron. Logs all messages except errors at level debug, such as those about skipped runs. */
+/** Returns a logger for node-cron. Messages that are not errors, such as skipped runs, are logged at level debug. */
 function quietly(log: Logger): CronLogger {
   return {
     debug: (message) => log.debug(String(message)),

@@ -154,7 +154,7 @@ function toChained({ fixed, personal, salt, commitment }: Entry): Omit<ChainedEn
 /** The initial and the maximum number of blocks that a transaction removes from an audit chain. */
 const BLOCKS = { first: 10, most: 1_000 }
 
-/** Removes the entries that retention will delete from the start of each audit chain, and signs the chain. */
+/** Shortens each audit chain: removes the first entries, which retention will delete, and signs the chain again. */
 export async function trimChains(
   chaining: Pick<Chaining, 'store' | 'clock' | 'signingKeys'>,
   before: Date,

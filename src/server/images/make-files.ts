@@ -18,8 +18,8 @@ const TIMEOUT_SECONDS = 10
 
 /**
  * Decodes an image once, and creates a PNG file that fits into each size. Enlarges the image only for sizes with
- * `isEnlarged`. Omits other sizes above scale 1 that are larger than the image. Creates the mosaic from the largest
- * size. Runs native code on untrusted data, so call it only in the decoder process.
+ * `isEnlarged`. Omits other sizes above scale 1 if both their width and height exceed those of the image. Creates the
+ * mosaic from the largest size. Runs native code on untrusted data, so call it only in the decoder process.
  * @throws if the file is damaged or takes too long
  */
 export async function makeFiles(bytes: Uint8Array, sizes: readonly ImageSize[]): Promise<MadeFiles> {

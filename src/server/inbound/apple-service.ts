@@ -43,7 +43,7 @@ const MAX_BODY_BYTES = 64 * 1024
  */
 const MAX_DEVICES = 10_000
 
-/** The number of passes on a device for which a list counts as one more request. At most MAX_COUNTED passes count. */
+/** A list counts as one more request per PASSES_A_REQUEST passes on the device. At most MAX_COUNTED passes count. */
 const PASSES_A_REQUEST = 10
 const MAX_COUNTED = 10_000
 
@@ -159,8 +159,8 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
   })
 
   /**
-   * Whether to trust the If-Modified-Since of a phone. The date of an imported pass can be from the previous server.
-   * Such a date counts only after a phone has fetched the current version from this server.
+   * Whether to trust the If-Modified-Since of a phone. For an imported pass, the date can be from the previous server.
+   * The date of such a pass counts only after a phone has fetched the current version from this server.
    */
   async function isDatedHere(event: H3Event, pass: StoredPass): Promise<boolean> {
     const { workspaceId, id, copyId, serialNumber, walletVersion } = pass

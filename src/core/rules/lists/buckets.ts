@@ -26,7 +26,7 @@ export function bucketStarts({ from, to }: { from: Date; to: Date }, unit: Bucke
   return starts
 }
 
-/** Whether a range has more than MAX_BUCKETS buckets even if each is twice as long as in LENGTHS. (No bucket is.) */
+/** Whether a range has more than MAX_BUCKETS buckets for certain: no bucket is twice as long as in LENGTHS. */
 export function isFarTooLong({ from, to }: { from: Date; to: Date }, unit: BucketUnit): boolean {
   return to.getTime() - from.getTime() > 2 * MAX_BUCKETS * LENGTHS[unit]
 }

@@ -114,7 +114,7 @@ function keyBytes(key: Cursor['key']): Buffer {
   return bytes
 }
 
-/** Returns the longest beginning of a key that a cursor can hold, without half a character. */
+/** Returns the longest beginning of a key that fits into a cursor and does not end within a character. */
 function cut(key: string): Buffer {
   const bytes = Buffer.from(key)
   if (bytes.length <= MAX_KEY_BYTES) return bytes

@@ -151,7 +151,7 @@ export const MAX_JOB_ATTEMPTS = 20
 /**
  * The number of expired leases after which a job is quarantined, because the job probably crashes its workers. After
  * its first expired lease, a job moves to the quarantine queue, which runs one job at a time. A lease also expires if
- * its worker is killed for another reason, but this rarely happens to the same job twice.
+ * its worker is killed for another reason, but this rarely happens to the same job four times.
  */
 export const MAX_JOB_LAPSES = 4
 

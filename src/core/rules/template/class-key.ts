@@ -6,7 +6,7 @@ import { fill, placeholdersDeep, placeholdersIn, placeholdersOfOnePass, type Sco
 
 /** The Google class that a pass needs. Passes with the same version and digest share the class and its content. */
 export interface ClassClaim {
-  /** The digest of the issuer (unless it is the default) and of the filled `google.classKey`, or else of `values`. */
+  /** The digest of the filled `google.classKey`, or else of `values`. Covers the issuer unless it is the default. */
   keyDigest: string
   values: Record<string, string>
 }
@@ -32,7 +32,7 @@ export function claimClass(
   return { keyDigest: digest.slice(0, DIGEST_LENGTH), values: Object.fromEntries(values) }
 }
 
-/** Whether passes of a version need different classes, because of `google.classKey` or placeholders in class facts. */
+/** Whether passes of a version need different classes, due to `google.classKey` or placeholders in event or trip. */
 export function hasClassKeys(definition: Definition, passType: PassType): boolean {
   if (definition.google?.classKey !== undefined) return true
   return factVariables(definition, passType).some((name) => !isShared(name))

@@ -189,7 +189,7 @@ export function longScope(definition: Definition): Scope {
 /** The longest sample value. The front of a pass has no space for longer text. */
 const LONG_TEXT = 'The longest value '.repeat(12)
 
-/** Whether a text contains a text variable with neither example nor default. Checks of its sample prove nothing. */
+/** Whether a text has a text variable with neither example nor default. Checks of such a text prove nothing. */
 export function standsForAnything(definition: Definition, path: Issue['path']): boolean {
   const text = textAt(definition, path)
   if (typeof text !== 'string') return false

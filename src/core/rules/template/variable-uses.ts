@@ -161,8 +161,8 @@ function needed(pattern: string, wanted: string): VariableUse {
 }
 
 /**
- * Excludes the first and the last day with an offset, because in UTC, they can fall in the year -1 or 10000, which ISO
- * 8601 writes differently.
+ * Excludes the first day with a positive offset, and the last day with a negative offset. In UTC, such times can be in
+ * the year -1 or 10000, which ISO 8601 writes differently.
  */
 const moment = `(?!0000-01-01T[^+]*\\+|9999-12-31T[^-]*-)${timestampPattern.slice(1, -1)}`
 const dateOrMoment = `(?:${dateTimeParts.date}|${moment})`

@@ -31,7 +31,7 @@ export interface PresenceFacts {
   previous: Movement | null
   /** The first movement after the attempt; `null` unless the attempt is reported late or a device has a wrong clock. */
   next: Movement | null
-  /** The use that the last entry before the attempt debited or, if that entry was a re-entry, continued. */
+  /** The use of the last entry before the attempt: the debited use or, for a re-entry, the continued use. */
   use: MovementUse | null
   /** Whether the zone denies entry because it is full. */
   isFull: boolean

@@ -50,7 +50,7 @@ export interface JournalEntry extends OwnScan {
   undoes?: { externalRef: string; scanId: string | null } | undefined
   /** The change of the number of people inside, for a count without a scan. */
   adjustment?: { zoneId: string; delta: number; reason: string } | undefined
-  /** The server's reason for rejecting the entry, kept until the operator dismisses it. `held` if `isHeld`. */
+  /** The server's reason for rejecting the entry, kept until the operator dismisses it; `held` if `isHeld` is set. */
   rejection?: string | undefined
   /** Set while the phone retries this exit without a scan. The server rejected it, as too few people were inside. */
   isHeld?: true | undefined
@@ -91,14 +91,14 @@ export type NamedItem = Omit<Candidate, 'standing'> & Pick<SnapshotItem, 'status
 
 export interface StoreSummary {
   list: (ListHead & { size: number }) | null
-  /** The number of journal entries that wait for their upload, by project. Includes held counts. */
+  /** The number of journal entries that wait for their upload, by project. Includes entries with `isHeld`. */
   waiting: ReadonlyMap<string, number>
   /** The latest decisions, newest first. */
   recent: Decision[]
   conflicts: Decision[]
   counts: Counts
   zones: readonly KnownZone[]
-  /** Held counts (see `HeldCount`), oldest first. */
+  /** The entries with `isHeld`, oldest first. */
   held: readonly HeldCount[]
   rejections: Pick<JournalEntry, 'rejection' | 'isOfAnother' | 'scannedAt'>[]
 }
@@ -161,7 +161,7 @@ export interface EngineStore {
    */
   undoAdjustment(entry: JournalEntry, undone: string): Promise<void>
 
-  /** Returns the oldest entries that must be uploaded to a project. Omits held counts. */
+  /** Returns the oldest entries that must be uploaded to a project. Omits entries with `isHeld`. */
   waiting(projectId: string, limit: number): Promise<JournalEntry[]>
   settleUploads(results: readonly UploadResult[]): Promise<void>
   dismissRejections(): Promise<void>

@@ -14,8 +14,8 @@ export function isHeld<Entry extends JournalEntry>(entry: Entry): entry is Entry
 }
 
 /**
- * Stores zones that the server sent. Adds this door's pending changes, except held counts, to the server's number of
- * people inside. Deletes pending adjustments from before a reset: the server would count them after the reset.
+ * Stores zones that the server sent. Adds this door's pending changes, except entries with `isHeld`, to the server's
+ * number of people inside. Deletes adjustments from before a reset: the server would count them after the reset.
  * @param options.at the time of the response
  * @param options.areAll whether `zones` are all zones, so that others are deleted (default: false)
  * @param options.seen the stored zones before the request. If a zone got a newer number of people inside during the

@@ -67,7 +67,8 @@ export async function reportScans(given: OfflineScan[], context: RequestContext)
 }
 
 /**
- * Returns a report with its zone. A report without a zone gets no zone: the door can have got its zone after the scan.
+ * Returns a report with its zone and direction. A report that has neither does not get those of the door, which the
+ * door can have received after the scan.
  */
 function asDecided(scan: OfflineScan, context: RequestContext): OfflineScan {
   return scan.zoneId === undefined && scan.direction === undefined ? scan : inZone(scan, context)

@@ -35,8 +35,8 @@ function zonesOf(attempts: Attempt[]): string[] {
 }
 
 /**
- * Locks the passes and zones of all attempts of a transaction before its rounds. Otherwise, each round would lock its
- * own zones, and two transactions could lock the same zones in opposite orders, which is a deadlock.
+ * Locks the passes and zones of all attempts of a transaction before its first round (see `roundsOf`). If each round
+ * locked its own zones, two transactions could lock the same zones in opposite orders, which is a deadlock.
  */
 export async function lockForRounds(tx: Repositories, workspaceId: string, attempts: Attempt[]): Promise<void> {
   const zoneIds = zonesOf(attempts)
