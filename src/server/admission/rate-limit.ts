@@ -281,7 +281,7 @@ export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buck
       for (const [key, bucket] of buckets) {
         fill(bucket, now)
         if (bucket.usage === 0 && bucket.level === capacity) buckets.delete(key)
-        // Allow at least one request. In a small limit, the share of a process can be less than one request.
+        // Allow at least one request. With a small limit, the share of a process can be less than one request.
         else bucket.allowance = Math.max(1, bucket.level / users(bucket, now))
       }
     },

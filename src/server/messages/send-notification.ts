@@ -147,7 +147,7 @@ async function settle(
   }
   await tx.notifications.update(workspaceId, changes, at)
   await tx.jobs.complete(sendings.flatMap(({ job }) => (changes.has(job.subject) ? [job] : [])))
-  // Queue updates of these passes. The updates push again to the phones that this push did not reach.
+  // Queue updates of passes with failed pushes. The updates push again to the phones that this push did not reach.
   const updates = stragglers.map(({ kind, subject, correlationId }) => ({
     workspaceId,
     subject,

@@ -282,7 +282,7 @@ async function insertPart(
   const taken = await rejectTaken(tx, plans, context)
   const untaken = plans.filter(({ externalPassId }) => !taken.has(externalPassId))
   const rejected = new Map([...taken, ...(await rejectFullDevices(tx, workspaceId, untaken, named))])
-  // Admit only these passes. Otherwise, rejected passes would use up capacity of the workspace and create classes.
+  // Do not admit rejected passes. Otherwise, they would use up capacity of the workspace and create classes.
   const free = plans.filter(({ externalPassId }) => !rejected.has(externalPassId))
   const admitted = await admitPasses(tx, free, context)
   const accepted = admitted.flatMap((pass, n) => {
