@@ -35,7 +35,7 @@ export default class Update extends BulkCommand {
     'group-column': groupColumnFlag,
     'unset-marker': Flags.string({ summary: 'Content of a cell that removes the variable.', default: '\\N' }),
     'template-version': templateVersionFlag({ summary: 'Published version to which every pass is upgraded.' }),
-    'dry-run': Flags.boolean({ summary: 'Check every row on the server, and change nothing.', default: false }),
+    'dry-run': Flags.boolean({ summary: 'Let the server check every row, and change nothing.', default: false }),
     notify: Flags.boolean({
       summary:
         'Make Android phones, like iPhones, ring for changed fields with a changeMessage, at most 3 times in 24 h.',

@@ -134,7 +134,7 @@ export abstract class BulkCommand extends ClientCommand {
       if (summary.failing > 0) process.exitCode = 1
       return flatten(summary)
     } catch (error) {
-      if (hasBegun && !(error instanceof CliError)) this.note(`When it is fixed, ${goOn}`)
+      if (hasBegun && !(error instanceof CliError)) this.note(`When the error is fixed, ${goOn}`)
       throw error
     }
   }

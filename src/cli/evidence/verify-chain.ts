@@ -29,7 +29,7 @@ export const knownFlags = {
     helpValue: 'FILE',
   }),
   kept: Flags.string({
-    summary: 'File with earlier --json output of this command: the entries that it covers must still be in the chain.',
+    summary: 'File with earlier --json output of verify, to detect whether the database was reset or rewritten since.',
     helpValue: 'FILE',
   }),
 }

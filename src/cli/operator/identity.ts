@@ -54,8 +54,8 @@ const certificateFlags = {
 
 /** The flags that make a new identity a default. */
 const placeFlags = {
-  workspace: Flags.string({ summary: 'Workspace (name or ID) whose default the identity becomes.' }),
-  project: Flags.string({ summary: 'Project of the workspace (name or ID) whose default the identity becomes.' }),
+  workspace: Flags.string({ summary: 'Workspace (name or ID) for which the identity becomes the default.' }),
+  project: Flags.string({ summary: 'Project (name or ID) in the workspace, if only this project gets the default.' }),
 }
 
 const manageIdentities = () => import('../../server/operator/manage-identities.ts')

@@ -89,8 +89,8 @@ export const commands: ResourceCommands = {
   'scans:reverse': callCommand({
     summary: 'Reverse an accepted scan.',
     description:
-      'The use of the pass becomes available again; a pass that became void in the meantime stays void. The ledger ' +
-      'keeps both the scan and its reversal. A scan can be reversed once.',
+      'The use of the pass becomes available again, but a void pass stays void. The ledger keeps both the scan and ' +
+      'its reversal. A scan can be reversed once.',
     examples: [`scans reverse ${SCAN} --reason "wrong person"`, `scans reverse ${SCAN} --yes --json`],
     args,
     flags: {

@@ -49,7 +49,7 @@ export const commands: ResourceCommands = {
   }),
   'upgrade:cancel': callCommand({
     summary: 'Stop an upgrade.',
-    description: 'Upgraded passes keep the new version. An upgrade that has ended does not change.',
+    description: 'Upgraded passes keep the new version. If the upgrade has already ended, nothing changes.',
     examples: [`upgrade cancel ${TEMPLATE} ${MESSAGE}`, `upgrade cancel ${TEMPLATE} ${MESSAGE} --json`],
     args,
     async call({ upgrades }, { args: { template, upgrade } }) {

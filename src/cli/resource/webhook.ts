@@ -121,7 +121,7 @@ export const commands: ResourceCommands = {
   'webhook:test': callCommand({
     summary: 'Send a test event, and show the result.',
     description:
-      'Sends a signed webhook.test event, like any other event. Exits with 1 unless the endpoint returned 2xx.',
+      'Sends a webhook.test event, signed like any other event. Exits with 1 unless the endpoint returned 2xx.',
     examples: [`webhook test ${WEBHOOK}`, `webhook test ${WEBHOOK} --json`],
     args,
     async call(client, { args: { id }, log }) {

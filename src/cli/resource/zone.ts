@@ -88,7 +88,7 @@ export const commands: ResourceCommands = {
     summary: 'Delete a zone.',
     description:
       'Recorded scans keep the ID of the zone. Doors at entrances continue to scan, without a zone. Doors at exits ' +
-      'stop scanning until their zone is changed or removed.',
+      'stop scanning until you give them another zone, or set them to no zone.',
     examples: ['zone delete Hall', `zone delete ${PROJECT} --yes --json`],
     args,
     asks: true,

@@ -80,7 +80,8 @@ export default class ScansExport extends ClientCommand {
       this.note(`${counted(rows, 'scan')}${isStream ? '' : ` in ${flags.out}`}`)
       return isStream ? undefined : { file: resolve(flags.out!), format, rows }
     } catch (error) {
-      if (hasBegun && !isStream && !stop.signal.aborted) this.note(`When it is fixed, resume with: ${goOn(flags)}`)
+      if (hasBegun && !isStream && !stop.signal.aborted)
+        this.note(`When the error is fixed, resume with: ${goOn(flags)}`)
       throw error
     }
   }

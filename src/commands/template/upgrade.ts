@@ -16,7 +16,7 @@ export default class TemplateUpgrade extends ClientCommand {
     'event, and its phones are updated. Void passes do not change. If the variables of a pass do not fit the new ' +
     'version, the pass keeps its old version, and the command reports it.\n\n' +
     'For a canary, run the command with --limit 100, check these passes, and run it again without --limit. Passes ' +
-    'that already have the version count toward the limit, so the same command never changes further passes.\n\n' +
+    'that already have the version count toward the limit, so repeating --limit 100 changes no further passes.\n\n' +
     'The estimated duration at Google is for one issuer; several issuers work in parallel. It excludes messages that ' +
     'are already queued.\n\n' +
     'Asks for confirmation; without a terminal, --yes is required. Ctrl-C stops only the display: the upgrade ' +
@@ -32,7 +32,7 @@ export default class TemplateUpgrade extends ClientCommand {
       command: '<%= config.bin %> template upgrade day-ticket --limit 100',
     },
     {
-      description: 'Upgrade the passes in wallets whose tier is gold',
+      description: 'Upgrade the passes with the tier gold that are in a wallet',
       command: '<%= config.bin %> template upgrade day-ticket --where variable=tier:gold --where installed=true',
     },
     {
@@ -45,7 +45,7 @@ export default class TemplateUpgrade extends ClientCommand {
     to: templateVersionFlag({ summary: 'Version to upgrade to.', default: 'latest' }),
     where: whereFlag,
     limit: Flags.integer({ summary: 'Maximum number of passes, in order of creation.', min: 1, max: 10_000_000 }),
-    'dry-run': Flags.boolean({ summary: 'Check every pass on the server, and change nothing.', default: false }),
+    'dry-run': Flags.boolean({ summary: 'Let the server check the passes, and change nothing.', default: false }),
     yes: skipFlag,
   }
 

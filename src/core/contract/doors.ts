@@ -129,9 +129,9 @@ export const doors = {
     summary: 'Rename a door, or move it to another gate',
     description:
       'Requires at least one field. Recorded scans keep their gate and zone. With the token of a door, only the gate, ' +
-      'the zone, and the direction of this door can be changed. A door that gets another zone keeps its direction; ' +
-      'a first zone starts with the direction in. The zone and direction of a scan take precedence over those of ' +
-      'the door.',
+      'the zone, and the direction of this door can be changed. A door that gets another zone keeps its direction. ' +
+      'A door that had no zone gets the direction "in". The zone and direction of a scan take precedence over those ' +
+      'of the door.',
     body: z.strictObject({
       name: DoorName.optional(),
       gate: Gate.optional(),

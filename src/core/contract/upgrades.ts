@@ -87,8 +87,8 @@ export const upgrades = {
     scope: 'passes:write',
     summary: 'Stop an upgrade',
     description:
-      'Upgraded passes keep the new version. The record remains, with the status CANCELLED. An upgrade that has ended ' +
-      'does not change.',
+      'Upgraded passes keep the new version. The record remains, with the status CANCELLED. If the upgrade has ' +
+      'already ended, nothing changes.',
     responses: { 204: null },
     errors: ['TEMPLATE_NOT_FOUND', 'NOT_FOUND'],
   }),

@@ -120,7 +120,7 @@ export const zones = {
     summary: 'Delete a zone',
     description:
       'Recorded scans keep their zoneId. Doors at entrances continue to scan, without a zone. Doors at exits stop ' +
-      'scanning until their zone is changed or removed, because an exit without a zone would admit people.',
+      'scanning until you set their zoneId to another zone or null. Without this stop, they would admit people.',
     responses: { 204: null },
     errors: ['NOT_FOUND'],
   }),

@@ -30,7 +30,7 @@ export async function findSession(): Promise<Session | null> {
   const answer = await fetch('./desk/session', { cache: 'no-store', redirect: 'error' })
   if (answer.ok) return answer.json()
   if (answer.status === 401 || answer.status === 403) return null
-  throw new TypeError(`The server responded to the read of the session with ${answer.status}`)
+  throw new TypeError(`The server responded with ${answer.status} to the request for the session`)
 }
 
 /**

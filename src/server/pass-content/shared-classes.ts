@@ -52,7 +52,7 @@ function differs(names: string[], known: ClassClaim['values'], given: ClassClaim
       path: pathOfValue(name),
       message:
         `Passes with the same google.classKey share a class at Google. This class has ${excerpt(known[name] ?? '')} ` +
-        `for {{${name}}}, not ${excerpt(given[name] ?? '')}: give the same value, or update a pass with this key`,
+        `for {{${name}}}, not ${excerpt(given[name] ?? '')}: give the same value, or update a pass of the class`,
     })),
   )
 }

@@ -89,9 +89,7 @@ const SPEC: ListSpec = {
   },
 }
 
-/**
- * The identities of a server, the workspaces that can use them, and the workspaces and projects whose default they are.
- */
+/** The identities of a server, the workspaces that can use each, and the defaults of workspaces and projects. */
 export class Identities extends Repository {
   /** Creates an identity; returns `undefined` if its name, pass type, or issuer is in use. */
   async insert(

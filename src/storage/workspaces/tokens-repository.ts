@@ -92,8 +92,8 @@ export class Tokens extends Repository {
   }
 
   /**
-   * Returns a token and locks it until the transaction ends; `undefined` for the token of a door, which is claimed
-   * again instead of rotated.
+   * Returns a token and locks it until the transaction ends. Returns `undefined` for the token of a door: a phone
+   * claims a door again instead of rotating the token.
    */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredToken | undefined> {
     const query = this.exceptDoors().where({ workspace_id: workspaceId, id })

@@ -145,7 +145,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
   }
 }
 
-/** Returns the identity, its signer, and, for the digest of a package, a short name of its certificate. */
+/** Returns the identity, its signer, and a short name of its certificate for the digests of packages. */
 function signerOf(identity: AppleIdentity) {
   return { identity, sign: createSigner(identity), name: hash('sha256', identity.certificate.der).slice(0, 8) }
 }

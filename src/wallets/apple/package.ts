@@ -22,8 +22,8 @@ const contentType = sequence(id.contentType, setOf(id.data))
 
 /**
  * Creates detached CMS signatures (RFC 5652) as phones require: SHA-256, a signed signing time, and the leaf and
- * intermediate certificates. Signing takes most of the time of a package. Therefore, the bytes that all signatures of a
- * second share are encoded once, and the private key is used on a thread of Node's pool.
+ * intermediate certificates. Signing takes most of the time of a package. Therefore, bytes that are the same
+ * in all signatures of one second are encoded once, and the private key is used on a thread of Node's pool.
  */
 export function createSigner(identity: AppleIdentity): Signer {
   const issuer = issuerAndSerial(identity.certificate.der)
@@ -57,8 +57,8 @@ export function createSigner(identity: AppleIdentity): Signer {
 const SHA256_BYTES = 32
 
 /**
- * The bytes that all signatures of a second share, with zeros in place of the digest (at the end of the attributes) and
- * of the signature value.
+ * The bytes that are the same in all signatures of one second. The digest (at the end of the attributes) and the
+ * signature value are zeros.
  */
 interface SignatureForm {
   /** The signing time in seconds since 1970. */

@@ -120,8 +120,8 @@ export function localized(value: string) {
 const DATE_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 
 /**
- * Returns a date-time with seconds and an offset. Google requires the seconds, and needs the offset to show the local
- * time. Returns `undefined` for other texts.
+ * Adds missing seconds to a date-time with an offset. Google requires the seconds, and needs the offset to show the
+ * local time. Returns `undefined` if the text is not a date-time with an offset.
  */
 export function dateTimeOf(text: string | null | undefined): string | undefined {
   const parts = DATE_TIME.exec(text ?? '')

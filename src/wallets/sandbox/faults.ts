@@ -10,7 +10,7 @@ export const faultNames = [
   'apns-slow',
   /** Pushes are accepted and delivered, but get no response. */
   'apns-hold',
-  /** Connections are closed. */
+  /** The emulator closes each connection. */
   'apns-down',
   /** Pushes are accepted, but never delivered. This can also happen with APNs. */
   'apns-drop',

@@ -124,8 +124,8 @@ interface LeaderElection extends Omit<Claim, 'number'> {
 }
 
 /**
- * The timeout of a request to the leader, in milliseconds. If the leader's process still exists, the request is
- * repeated later.
+ * The timeout of a request to the leader, in milliseconds. After a timeout, the request is repeated later if
+ * the leader's process still exists.
  */
 const TIMEOUT_MS = 2_000
 

@@ -197,7 +197,7 @@ test('an error of every row ends the run at once, and shows the command to conti
   const reader = { url, token: JSON.parse(member.stdout).token as string }
   const refused = await run(['update', 'file.csv'], reader, { cwd: setup.folder })
   expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('passes:write')])
-  expect(refused.stderr).toContain('When it is fixed, resume with: ')
+  expect(refused.stderr).toContain('When the error is fixed, resume with: ')
   const allowed = await run(['update', 'file.csv', '--json'], { url, token }, { cwd: setup.folder })
   expect([allowed.exitCode, JSON.parse(allowed.stdout)]).toMatchObject([0, { updated: 120, failed: 0 }])
 })

@@ -80,7 +80,7 @@ export function pageQuery<F extends z.ZodRawShape>(filters: F) {
     cursor: Cursor.optional(),
     offset: integerParam(0, MAX_OFFSET).optional().meta({
       deprecated: true,
-      description: 'The number of items to skip. Use `cursor` instead, because a page costs more the later it is.',
+      description: 'The number of items to skip. Use `cursor` instead, because later pages with `offset` are slower.',
       example: 40,
     }),
     ...filters,

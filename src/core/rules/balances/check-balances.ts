@@ -11,10 +11,10 @@ export function* checkBalances({ balances = {}, balanceRules = [] }: Definition)
     const max = maxOf(balance)
     if (/\{\{|\}\}/.test(label)) yield { path: [...path, 'label'], message: 'Cannot contain placeholders' }
     if (kind === 'currency' && currency === undefined) {
-      yield { path: [...path, 'currency'], message: 'Is required for an amount: a currency of ISO 4217, such as EUR' }
+      yield { path: [...path, 'currency'], message: 'Is required for money. Set a currency of ISO 4217, such as EUR' }
     }
     if (kind === 'integer' && currency !== undefined) {
-      yield { path: [...path, 'currency'], message: 'Is only for amounts: set kind to currency, or remove it' }
+      yield { path: [...path, 'currency'], message: 'Is only for money: set kind to currency, or remove this key' }
     }
     if (currency !== undefined && !currencies().includes(currency)) {
       yield { path: [...path, 'currency'], message: 'Must be a currency of ISO 4217, such as EUR' }

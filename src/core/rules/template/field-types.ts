@@ -57,12 +57,12 @@ function* checkField({ as = 'text', value, currency, style }: FieldDefinition): 
     }
   }
   if (currency !== undefined && as !== 'currency') {
-    yield { path: ['currency'], message: 'Is only for amounts: set "as" to currency, or remove it' }
+    yield { path: ['currency'], message: 'Is only for money: set "as" to currency, or remove this key' }
   }
   if (as === 'currency' && currency === undefined) {
     yield {
       path: ['currency'],
-      message: 'Is required for an amount: a currency of ISO 4217 such as EUR, or a placeholder',
+      message: 'Is required if "as" is currency. Set a currency of ISO 4217, such as EUR, or a placeholder',
     }
   }
   if (currency !== undefined && placeholdersIn(currency).length === 0 && !currencies().includes(currency)) {

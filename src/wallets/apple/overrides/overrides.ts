@@ -7,8 +7,8 @@ import { Color, Field, isNumberField, isW3cDate, Overrides, RelevantDate } from 
 export type JsonObject = Record<string, unknown>
 
 /**
- * Merges overrides into an object. If a value of the base is an object, an object is merged into it, and any other
- * override is ignored. Otherwise, an override replaces the value of the base, and `null` removes it.
+ * Merges overrides into an object. If a value of the base is an object, an override that is an object is merged into
+ * this value, and any other override is ignored. Otherwise, the override replaces the value, and `null` removes it.
  */
 export function mergeOver(base: JsonObject, overrides: JsonObject): JsonObject {
   if (Object.keys(overrides).length === 0) return base

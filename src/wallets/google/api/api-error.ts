@@ -92,7 +92,7 @@ function kindOf(status: number, reason: string | undefined): GoogleErrorKind {
   return status >= 400 && status < 500 && status !== 408 ? 'invalid' : 'unavailable'
 }
 
-/** Returns the seconds of Retry-After; for a date, the seconds from the date of the response to this date. */
+/** Returns the seconds of Retry-After. If Retry-After is a date, counts the seconds since the date of the response. */
 function retryAfter(headers: Record<string, unknown>): number | undefined {
   const value = String(headers['retry-after'] ?? '')
   if (/^\d{1,9}$/.test(value)) return Number(value)

@@ -146,8 +146,8 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
         }
       })
     /**
-     * After a PATCH that did not find an object, whether the object exists with another kind. Google returns the same
-     * error if the class is missing. In that case, a GET finds the object with this kind.
+     * Whether the object exists with another kind. Call it after a PATCH that did not find the object. Google returns
+     * the same error if the class is missing, but then a GET finds the object with the given kind.
      */
     const isOtherKind = (kind: GoogleKind, id: string) =>
       getResource(kind, id, 'Object').then(

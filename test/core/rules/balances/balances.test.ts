@@ -153,8 +153,8 @@ test('a definition with wrong balances is rejected with the place of each proble
     expect.arrayContaining(
       [
         'balances.a.start: Must be from 5 to 1000000000000, the bounds of the balance',
-        'balances.b.currency: Is only for amounts: set kind to currency, or remove it',
-        'balances.c.currency: Is required for an amount: a currency of ISO 4217, such as EUR',
+        'balances.b.currency: Is only for money: set kind to currency, or remove this key',
+        'balances.c.currency: Is required for money. Set a currency of ISO 4217, such as EUR',
         'balances.d.currency: Must be a currency of ISO 4217, such as EUR',
         'balances.e.max: Must be at least 5, the minimum',
         'balanceRules.1.balance: Duplicate rule of a: a balance can have one rule',
