@@ -18,8 +18,8 @@ import { allEnded } from './all-ended.ts'
 import { createThrottle, type QueueOptions, quarantineOptions, type WorkerQueues } from './queue-options.ts'
 
 /**
- * Runs jobs of one kind and completes them in the transaction that writes their effects. `complete` omits jobs that
- * were lost to another worker from its result. If the handler throws, the worker runs each half of the jobs again,
+ * Runs jobs of one kind and completes them in the transaction that writes their effects. The result of `Jobs.complete`
+ * omits jobs that were lost to another worker. If the handler throws, the worker runs each half of the jobs again,
  * until the failing job is alone, and then retries or discards this job.
  */
 export type JobHandler = (jobs: Job[], services: Services, slot?: Slot) => Promise<void>
@@ -99,8 +99,8 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
   const pollMilliseconds = pollSeconds * 1000
   const { store, clock, isClockOff, log, metrics } = services
   /**
-   * A store whose claims and renewals of leases wait for the write lock in a separate line. Otherwise, they would wait
-   * for the writes of handlers.
+   * A store for claiming jobs and renewing their leases. These writes have their own queue for the write lock, so that
+   * they do not wait behind the writes of handlers.
    */
   const claiming = store.forJobs(queue)
   const inFlight = new Map<Promise<void>, Job[]>()

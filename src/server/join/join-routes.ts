@@ -55,7 +55,7 @@ interface OpenedPage {
   version: PublishedVersion
   issuer: IssuerFacts
   fields: FormField[]
-  /** The state of the page. Also `closed` if the newest version lacks its email variable: no link could be sent. */
+  /** The state of the page. Also `closed` if the newest version lacks the email variable, as no link could be sent. */
   state: JoinState
   /** Whether a full page keeps its form, because the form can send the links of existing passes by email. */
   recovers: boolean

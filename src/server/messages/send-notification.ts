@@ -253,8 +253,8 @@ async function placesOf(
 }
 
 /**
- * Whether the cap of its pass excludes a notification of a broadcast. If several notifications compete, the first one
- * to start is sent. False for single notifications, which were counted toward the cap when they were created.
+ * Whether a notification of a broadcast exceeds the cap of its pass. If several notifications compete, the first one to
+ * start is sent. False for single notifications, which were counted toward the cap when they were created.
  */
 function exceedsPassCap({ id, broadcastId, cappedAt }: StoredNotification, places: Place[]): boolean {
   if (broadcastId === null) return false

@@ -62,7 +62,7 @@ export interface OpenHandOver {
   total: number
   header: string[]
   pages: AsyncIterable<string[][]>
-  /** The rows for `passes balances import`: an entry for each balance that differs from its start. */
+  /** The rows for `passes balances import`: an entry for each balance that differs from its start value. */
   balances: AsyncIterable<string[][]>
   /** The counts of the pages that were read so far. */
   counts: HandOverCounts
@@ -157,7 +157,7 @@ export async function openHandOver(
 
 const BALANCE_COLUMNS = ['externalPassId', 'balance', 'delta', 'externalRef', 'reason']
 
-/** Returns an entry for each balance that differs from its start. The template on the next server sets the start. */
+/** Returns an entry for each balance that differs from its start value, which the template on the next server sets. */
 function balanceRows({ pass }: HandOverPass): string[][] {
   // Void passes accept no entries.
   if (isUnissued(pass) || pass.status === 'VOID') return []

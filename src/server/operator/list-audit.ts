@@ -11,7 +11,7 @@ export interface AuditSearch {
   workspace?: string | undefined
   /** The actors of the entries: IDs or names of tokens, email addresses of people, or `operator`. */
   actors?: string[] | undefined
-  /** The actions of the entries, such as `pass.void`. A kind of target, such as `pass`, selects all actions on it. */
+  /** The actions of the entries, such as `pass.void`. A kind of target, such as `pass`, selects all of its actions. */
   actions?: string[] | undefined
   target?: string | undefined
   since?: Date | undefined

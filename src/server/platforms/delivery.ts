@@ -58,7 +58,7 @@ export interface GroupVisit {
   event: H3Event
   /** The address of the page of the group. */
   pageUrl: string
-  /** Debits `cost` more requests from the client address. A bundle counts as one request for each of its packages. */
+  /** Counts `cost` more requests toward the limit of the client address. A bundle counts as one request per package. */
   limitAddress: (event: H3Event, cost: number) => void
 }
 

@@ -33,7 +33,7 @@ export async function nudgeSilent(services: LongJobServices & Pick<Services, 'me
   }
 }
 
-/** Queues pushes to up to `limit` devices. Always removes the nudges of passes that are current on all phones. */
+/** Queues pushes to up to `limit` devices. Also deletes the nudges of passes that are current on all phones. */
 function nudgeSome(workspaceId: string, limit: number, { store, clock }: LongJobServices): Promise<Nudged> {
   return store.transaction(async (tx) => {
     const at = clock()

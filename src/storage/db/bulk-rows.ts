@@ -78,7 +78,7 @@ export async function insertRows<Returned = never>(
 
 /**
  * The start of a SQLite statement that turns the JSON array `:rows` into rows. Without `materialized`, SQLite would
- * format a row as text again for each column: 28 µs per scan instead of 9 µs (decisions/0004).
+ * format a row as text again for each column: 28 µs instead of 9 µs to insert the row of a scan.
  */
 const ROWS_OF_JSON = 'with json_rows as materialized (select value as json_row from json_each(:rows))'
 const valueAt = (n: number) => `json_row ->> ${n}`

@@ -68,7 +68,7 @@ export const chainedTables: Record<ChainName, ChainedTable> = {
   },
 }
 
-/** The personal values of an erased scan that are not null. */
+/** The values of the personal columns of a scan after its erasure. Columns that are not listed are null. */
 export const ERASED: EntryValues = { message: 'Erased.' }
 
 /** The values of a row from which its digest in the chain is computed. */

@@ -23,13 +23,13 @@ export type RegularQueue = (typeof regularQueues)[number]
 
 /**
  * The priorities in a queue. Each priority has separate slots (server/jobs/queue-options.ts). Jobs therefore never wait
- * for jobs of a lower priority, and many jobs of a higher priority never stop them.
+ * for jobs of a lower priority, and are never stopped by many jobs of a higher priority.
  */
 const priorities = ['urgent', 'interactive', 'bulk'] as const
 /** `urgent` for a notification of one pass, `interactive` for another change of one pass, `bulk` for many passes. */
 export type Priority = (typeof priorities)[number]
 
-/** All queues. Lapsed jobs go to `quarantine`, where a process runs one at a time, because they might crash it. */
+/** All queues. A process runs the lapsed jobs in `quarantine` one at a time, because they might crash the process. */
 const queues = [...regularQueues, 'quarantine'] as const
 export type Queue = (typeof queues)[number]
 /** Whether a name is a queue. Distinguishes queues from workspace IDs in keys that can be either. */

@@ -269,8 +269,9 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Deletes waiting jobs of a kind and subjects, for a caller that deletes the subjects or does the work itself. Skips
-   * jobs that another transaction has locked, because that transaction relies on these jobs (see `insertUnlessDue`).
+   * Deletes the waiting jobs of a kind that have the given subjects, for a caller that deletes the subjects or does the
+   * work itself. Skips jobs that another transaction has locked, because that transaction relies on these jobs (see
+   * `insertUnlessDue`).
    */
   async deleteWaiting(kind: JobKind, ...subjects: string[]): Promise<void> {
     const values = { kind, subjects: bindIds(this.db, subjects) }

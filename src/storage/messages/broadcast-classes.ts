@@ -15,8 +15,8 @@ export interface ClassOutcome {
 }
 
 /**
- * Whether the message of a class can be sent now: `first` if no attempt was made, `again` if an earlier attempt might
- * have succeeded, and `busy` if another job is sending the message, or its outcome is known.
+ * The result of `insertTurn`. `first`: reserved, and no attempt was made before. `again`: reserved, but an earlier
+ * attempt might have succeeded. `busy`: not reserved, because another job is sending the message, or it has an outcome.
  */
 export type ClassTurn = 'first' | 'again' | 'busy'
 

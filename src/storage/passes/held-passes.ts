@@ -99,9 +99,9 @@ export class HeldPasses extends Repository {
   }
 
   /**
-   * Call it after a message in the back field raised the walletVersion of passes by one. Messaged platforms do not show
-   * this field. Therefore, raises the sent version of wallets that were current before. Returns the passes whose
-   * wallets were already outdated.
+   * Raises the sent version of wallets that were current before a message in the back field raised the walletVersion of
+   * their passes by one, because messaged platforms do not show this field. Returns the passes whose wallets were
+   * already outdated. Call it after `Passes.setMessages`.
    */
   async keepCurrent(workspaceId: string, passIds: string[]): Promise<Record<MessagedPlatform, string[]>> {
     const outdated = byPlatform((): string[] => [])

@@ -28,8 +28,8 @@ interface Match {
 export class Identifiers extends Repository {
   /**
    * For each code, returns the IDs of the passes that have the code now. If there are none, returns the passes that had
-   * the code earlier. Passes of the code's project take precedence, even if they only had the code earlier. A caller
-   * that is limited to projects finds only passes of the code's project.
+   * the code earlier. If a code has a `projectId`, passes of this project take precedence, even if they only had the
+   * code earlier. A caller that is limited to projects finds only such passes.
    */
   async listPassIds(workspaceId: string, codes: ScannedCode[]): Promise<string[][]> {
     const inProject = await this.match(

@@ -9,7 +9,7 @@ export interface Nudged {
   devices: number
   /** The passes of the marked devices, without duplicates. */
   passIds: string[]
-  /** Whether more passes can be due. False if the limit of devices was reached. */
+  /** Whether the caller can continue with further due passes. False if the limit of devices was reached. */
   isMore: boolean
 }
 

@@ -337,7 +337,7 @@ function whereAnyBound(
 }
 
 /**
- * @param of returns the SQL for the number of scans in a row with the result: all scans (`%`), or only exits from zones
+ * @param of returns the SQL for how many scans with the result a row counts: all scans (`%`), or only exits from zones
  */
 function sums(db: Knex, gate: string, of: (result: string, reason: '%' | 'exit') => string): Knex.Raw {
   const sum = (result: string, reason: '%' | 'exit' = '%') => `sum(${of(result, reason)})`

@@ -101,9 +101,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
   },
   Moves: {
     fix: 'passes move-out --status',
-    /**
-     * Reports unfinished moves as passed: they are no failure, but the server must run until the last phone has moved.
-     */
+    /** Reports unfinished moves without failing. The server must run until the last phone has moved. */
     async check({ store }) {
       const moves = await store.overviews.listMoves(MAX_NAMED)
       if (moves.length === 0) return passed('no phones are moving to another address')

@@ -40,7 +40,7 @@ export interface GroupPageFacts {
 
 const GROUP_STYLE = browserFile('group.css')
 
-/** Returns the page of a group. Its own texts are words of the other hosted pages, numbers, and symbols. */
+/** Returns the page of a group. Its own texts are numbers, symbols, and words that are also on other hosted pages. */
 export function groupPage(facts: GroupPageFacts): Page {
   const { title, shown, next, isFirst, issuer, platforms, publicUrl, language, phone, isInApp, own, sandboxed } = facts
   const { words, tag } = language

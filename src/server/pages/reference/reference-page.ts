@@ -8,7 +8,7 @@ import { startSection } from './tasks.ts'
 
 export const docsPath = '/docs'
 
-/** The address of the page of objects, from the page of endpoints. */
+/** The address of the page of objects, relative to the page of endpoints. */
 const OBJECTS = 'docs/objects'
 
 interface Described {

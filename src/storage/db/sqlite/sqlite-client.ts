@@ -251,7 +251,7 @@ function forgetOldest(statements: Map<string, Statement>): void {
 
 const CHECKPOINT_MS = 1_000
 
-/** The maximum length of the write-ahead log, in pages (64 MB). Above it, a checkpoint blocks writers. */
+/** The length of the write-ahead log, in pages (64 MB), above which writers wait for the end of a checkpoint. */
 const MAX_WAL_PAGES = 16_000
 
 /**

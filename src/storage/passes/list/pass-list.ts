@@ -82,8 +82,8 @@ function isCounted({ status, projectId, templateId, created, ...request }: PassL
 }
 
 /**
- * Counts the passes that match the filters, by visible status. Uses one statement for the counters and for passes with
- * another visible status. Otherwise, a pass whose status changes could be counted twice.
+ * Counts the passes that match the filters, by visible status. Reads the counters and the passes whose visible status
+ * is not the stored one in one statement. Otherwise, a pass whose status changes could be counted twice.
  */
 async function countPasses(db: Knex, workspaceId: string, request: PassListRequest, facts: Facts): Promise<number> {
   const { templateId, projectId } = request
