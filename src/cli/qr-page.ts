@@ -215,7 +215,7 @@ function pdfFile(objects: string[]): Buffer {
   return Buffer.from(file, 'latin1')
 }
 
-/** The characters of WinAnsiEncoding whose code differs from their Unicode code point. */
+/** The supported characters of WinAnsiEncoding whose code differs from their Unicode code point. */
 const WINDOWS: Record<string, number> = {
   '€': 0x80,
   '…': 0x85,

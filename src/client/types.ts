@@ -14,7 +14,7 @@ import type { Route, RouteCall, RouteResult } from '../core/route.ts'
 
 /**
  * The types of the API. The declarations of the client use types of other folders only through this file. The package
- * of the client contains the types of this file written out, without the schemas.
+ * of the client contains these types in full, without the schemas from which they derive.
  */
 
 export type { BalanceEntry, BalanceEntryResult, PassBalance, PassBalances } from '../core/contract/balances.ts'

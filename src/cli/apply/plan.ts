@@ -30,7 +30,7 @@ export interface Step {
   action: Action
   changes: Change[]
   note?: string
-  /** Performs the step, even if the server has changed since the plan. `undefined` if there is nothing to do. */
+  /** Performs the step. The server can have changed since the plan. `undefined` if there is nothing to do. */
   carryOut?: () => Promise<Outcome>
 }
 

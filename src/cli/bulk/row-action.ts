@@ -78,7 +78,7 @@ export interface Batch<Item> {
   bytes: number
 }
 
-/** The limits of a request: 100 passes, and less than the server's maximum body size of 1 MiB. */
+/** The limits of a request: 100 passes, and less than 1 MiB, which is the server's default body limit. */
 const MAX_ROWS = 100
 const MAX_BYTES = 900 * 1024
 

@@ -15,7 +15,7 @@ export interface RowImages {
    * @throws RowImageError if the cell does not name a valid image
    */
   resolve(cell: string): Promise<RowImage>
-  /** Uploads images that the server does not have yet. */
+  /** Uploads the local images that this run has not uploaded yet. */
   upload(client: Client, images: readonly RowImage[]): Promise<void>
 }
 

@@ -15,7 +15,7 @@ export interface EachPass<Item, Name extends string> {
   onFound?: (client: Client, passes: readonly Pass[], note: (message: string) => void) => Promise<void>
 }
 
-/** Creates a `send` function that finds the passes of a batch in one request, then changes each pass separately. */
+/** Creates a `send` function that finds all passes of a batch first, then changes each pass separately. */
 export function changeEach<Item extends { externalPassId: string }, Name extends string>({
   concurrency,
   change,

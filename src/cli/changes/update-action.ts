@@ -81,7 +81,7 @@ export function updateAction({ dryRun, concurrency, ...options }: UpdateOptions)
 }
 
 interface UpdateImages {
-  /** Returns the change with image files replaced by their ids. Uploads the files, except in a dry run. */
+  /** Uploads image files and returns the change with their ids. In a dry run, omits image files from the change. */
   resolve(client: Client, pass: Pass, body: PassUpdate, options: { dryRun: boolean }): Promise<PassUpdate>
 }
 

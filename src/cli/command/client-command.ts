@@ -106,7 +106,7 @@ function inherited<I extends { baseFlags?: unknown; enableJsonFlag?: boolean }>(
   return { baseFlags, enableJsonFlag } as Pick<I, 'baseFlags' | 'enableJsonFlag'>
 }
 
-/** The maximum number of attempts for long-running work: about 40 s in all, longer than a restart of the server. */
+/** The maximum number of attempts for long-running work: 18 to 36 s of waits in all, longer than a usual restart. */
 export const PATIENT_ATTEMPTS = 12
 
 const NOTE_EVERY_MS = 5_000

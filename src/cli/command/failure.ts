@@ -191,7 +191,7 @@ function describeBug(error: unknown): Failure {
   }
 }
 
-/** Returns one line for each issue. If a flag set the value, the line names the flag. */
+/** Returns one line for each issue. If the invalid value comes from a flag, the line names the flag. */
 function issueLines(
   details: Record<string, unknown>,
   findFlag: (path: Issue['path']) => string | undefined = () => undefined,

@@ -27,7 +27,7 @@ const SIGN_COLUMNS = 60
 /** The age after which a decision is dimmed. By then, the person has usually entered. */
 const FRESH_MS = 10_000
 
-/** The maximum clock difference of door and server. If the times of a scan differ more, it has a validity date. */
+/** The maximum clock difference of door and server. If `scannedAt` and `readAt` differ more, a validity date is set. */
 const SKEW_MS = 600_000
 
 /** The size of the area of the newest decision, in terminal cells. */

@@ -22,8 +22,8 @@ export type Panel =
   /** The passes of a group that can still be accepted, for the operator to confirm. */
   | { kind: 'group'; label: string; open: DoorGroup['open'] }
   /**
-   * The passes that were accepted together, with the instructions for each. `first` is the index of the first one
-   * shown.
+   * The outcomes of the passes of a group that were scanned together, rejected passes first. `first` is the index of
+   * the first outcome on the screen.
    */
   | { kind: 'entered'; title: string; outcomes: readonly Outcome[]; first: number }
   /** The payloads that are not evaluated yet. If the operator quits, these codes must be scanned again. */

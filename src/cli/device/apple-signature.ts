@@ -150,7 +150,7 @@ interface Chain {
 }
 
 const MAX_CHAINS = 100
-/** The cache of verified chains, by the bytes of certificates, signer, and root. */
+/** The cache of verified chains, by the bytes of certificates, signer, and root. Failures are not cached. */
 const chains = new Map<string, Chain>()
 
 function chainOf(elements: readonly BaseBlock[], signer: BaseBlock | undefined, rootPem: string): Chain {
@@ -166,7 +166,7 @@ function chainOf(elements: readonly BaseBlock[], signer: BaseBlock | undefined, 
   return chain
 }
 
-/** @throws SignatureError; failures are not cached */
+/** Finds the certificate of the signer, and verifies its chain up to the root. @throws SignatureError */
 function readChain(elements: readonly BaseBlock[], signer: BaseBlock | undefined, root: X509Certificate): Chain {
   const names = membersOf(signer).map(bytesOf)
   const certificates = elements.filter((element) => element instanceof Sequence)

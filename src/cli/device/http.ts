@@ -158,7 +158,7 @@ const Directory = z.object({
 })
 export type Directory = z.output<typeof Directory>
 
-/** Returns the directory of the server that created a hosted link. */
+/** Returns the address of /sandbox on the server that created a hosted link. */
 export function directoryOf(link: string): string {
   const url = new URL(link)
   const [, base] = /^(.*)\/l\/[^/]+$/.exec(url.pathname) ?? []

@@ -20,7 +20,7 @@ export interface ListColumn<T> {
   kind?: 'time' | 'id'
   /** The text for `null` in a table; empty by default. */
   none?: string
-  /** Whether it is a default column of CSV; true by default. */
+  /** Whether the column is a default column of CSV; true by default. */
   inCsv?: false
 }
 

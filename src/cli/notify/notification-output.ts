@@ -155,7 +155,7 @@ export function showForecast({ passCount, platforms, sendAt, apple, google, reac
   ])
 }
 
-/** Describes how long Google delivery takes; empty if it takes at most one request. */
+/** Describes how long Google delivery takes. Empty if no class and at most one pass receive the message. */
 export function atGooglePace({ passCount, seconds, classes, others }: BroadcastForecast['google']): string {
   if (classes > 0) {
     const asWell = others > 0 ? `; ${count(others)} that are not issued also receive it` : ''

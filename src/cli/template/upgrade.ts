@@ -20,7 +20,7 @@ export interface UpgradePlan {
   google: number
 }
 
-/** Exclude void passes, because they never change again. */
+/** The statuses of passes that an upgrade can change. Void passes never change again. */
 const changeable = passStatuses.filter((status): status is Exclude<Pass['status'], 'VOID'> => status !== 'VOID')
 
 export async function planUpgrade(

@@ -5,7 +5,7 @@ import { translatable } from './schemas/language-tags.ts'
 import { pageQuery } from './schemas/list-parameters.ts'
 import { byPlatform, Platform } from './schemas/platform.ts'
 
-/** The state of a notification on a platform. SKIPPED if no wallet on it has the pass, or if it is not a target. */
+/** The state of a notification on a platform. SKIPPED: the platform has no wallet with the pass, or is not a target. */
 export const DeliveryState = z.enum(['PENDING', 'SENT', 'FAILED', 'SKIPPED'])
 export type DeliveryState = z.output<typeof DeliveryState>
 

@@ -25,7 +25,7 @@ const ofTrip = ['carrier.code', 'carrier.name', 'number', 'boardsAt', 'departsAt
   ofStop.flatMap((key) => [`from.${key}`, `to.${key}`]),
 )
 
-/** Returns each tag with its fact. Sets each fact to its own path, so that the value of a tag names the fact. */
+/** Returns each tag with its fact. To find the pairs, derives the tags from facts whose values are their own paths. */
 function rowsOf(mode: Mode | undefined): FactRow[] {
   const facts: JsonObject = {}
   const paths = mode ? ofTrip : ofEvent

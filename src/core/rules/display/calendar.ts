@@ -17,7 +17,7 @@ export interface Appointment {
   end: Date | undefined
 }
 
-/** Returns the calendar entry of a pass; `undefined` without a time. Doors or boarding replaces a missing start. */
+/** Returns the calendar entry of a pass; `undefined` without a start. The start defaults to `doorsAt` or `boardsAt`. */
 export function appointmentOf({ event, trip, description, organizationName }: Card): Appointment | undefined {
   const [from, until] = event
     ? [event.startsAt ?? event.doorsAt, event.endsAt]

@@ -69,7 +69,7 @@ export interface Outcome {
   /** Set if the entry was denied because the zone was full. */
   isZoneFull?: true | undefined
   readAt: string
-  /** The time of the scan in the ledger. For a scan with a validity date, this time is on the validity date. */
+  /** The time of the scan in the ledger. If the attempt has a `validityDate`, this is a time on that date. */
   scannedAt: string
   priorScanCount: number | null
   /** The time of the last accepted scan of the pass (in the context of the attempt, if known), or `null`. */

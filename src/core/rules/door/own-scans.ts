@@ -7,7 +7,7 @@ export interface OfflineDecision extends OfflineScan {
   kind: 'verdict'
   /** The ID of the snapshot that the door used for the decision. */
   snapshotId: string
-  /** The time of the scan, moved to its validity date. Omitted for a scan without a validity date. */
+  /** The time on `validityDate` at which the scan counts, instead of `scannedAt`. Omitted without a `validityDate`. */
   operationalAt?: string | undefined
   /** The ID of the admitted pass, or `null` if no pass was admitted. The evaluation of later scans needs it. */
   acceptedPassId: string | null
