@@ -6,7 +6,7 @@ export type Minute = ZoneOccupancy['items'][number]
 /** The last 24 hours of a zone, up to the end of the last full minute. */
 export interface ZoneCurve {
   zoneId: string
-  /** One item per minute, oldest first, from the first movement in any of the zones. */
+  /** One item per minute, oldest first, without the idle minutes that `withoutIdleStart` removes. */
   minutes: Minute[]
   entries: number
   exits: number
@@ -71,8 +71,8 @@ async function loadCurve(api: Api, id: string, minute: string): Promise<ZoneCurv
 }
 
 /**
- * Removes the minutes before the first movement in any zone. All curves lose the same number of minutes, so that their
- * times are comparable.
+ * Removes the minutes before the first movement in any zone, but keeps at least SHORTEST minutes. All curves lose the
+ * same number of minutes, so that their times are comparable.
  */
 function withoutIdleStart(curves: ZoneCurve[]): ZoneCurve[] {
   const idle = curves.map(({ minutes }) => {

@@ -60,7 +60,7 @@ export interface DoorEngine {
    */
   dismiss(code: Problem['code']): Promise<void>
   /**
-   * Ends this door on this phone: uploads pending entries if possible, then removes the token and the stored list.
+   * Removes this door from this phone: uploads pending entries if possible, then removes the token and the stored list.
    * @returns the number of entries that are still pending; they are kept for the next door of the project
    */
   forget(): Promise<number>

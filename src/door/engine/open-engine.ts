@@ -58,7 +58,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   /** A claimed door that could not be stored. Another attempt with the same code uses it instead of a new claim. */
   let unstored: { code: string; identity: Identity } | undefined
   let isClaiming = false
-  /** Resolves when the previous door has ended and its stored data is removed. */
+  /** Resolves when the previous door is disconnected and its stored data is removed. */
   let ending: Promise<void> | undefined
 
   const context: EngineContext = { environment, server, clock, store: () => store, identity: () => known.identity }
@@ -147,7 +147,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     environment.marker.set(markerOf(known.identity, stored.waiting, problems.has('revoked')))
   }
 
-  /** Ignores errors of work that only refreshes the screen, or is repeated soon. */
+  /** Ignores errors, except that storage is full. For work that only refreshes the screen, or is repeated soon. */
   function quietly(work: Promise<unknown>): void {
     work.catch(reportError)
   }

@@ -22,7 +22,7 @@ export function parseMessage(given: MessageCreate, wallets: Wallets, now: Date):
   }
 }
 
-/** @throws ApiError VALIDATION_ERROR if a message has no text in a language of the passes that can receive it */
+/** @throws ApiError VALIDATION_ERROR if the languages of a message do not fit the passes that can receive it */
 export async function requireLanguages(
   message: Pick<MessageCreate, 'body' | 'options'>,
   listDeclared: () => Promise<Languages[]>,
