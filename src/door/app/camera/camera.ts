@@ -77,7 +77,7 @@ function problemOf(error: unknown): CameraProblem {
   return name === 'NotFoundError' || name === 'OverconstrainedError' ? 'none' : 'failed'
 }
 
-/** The camera of the page; `null` until the browser has responded. */
+/** The camera of the page, or the reason that there is none. Both are `null` until the browser has responded. */
 export interface UsedCamera {
   camera: Camera | null
   problem: CameraProblem | null

@@ -112,8 +112,9 @@ export interface ScannedCode {
 }
 
 /**
- * The persistent storage of a door. Each method is one atomic transaction, which is on disk when the method resolves.
- * Transactions that write run one at a time, even if several tabs or consoles share the storage.
+ * The persistent storage of a door. Each method is one atomic transaction, which is on disk when the method resolves,
+ * unless it is relaxed (see `TableDatabase.write`). Transactions that write run one at a time, even if several tabs or
+ * consoles share the storage.
  */
 export interface EngineStore {
   identity(): Promise<Identity | undefined>
@@ -278,7 +279,7 @@ export interface TableDatabase {
   read<T>(tables: readonly Table[], work: (tx: Transaction) => Promise<T>): Promise<T>
   /**
    * Runs work that changes these tables in one transaction, which is on disk when the promise resolves. Transactions
-   * that write run one at a time, even across tabs and processes. A power failure can undo a relaxed transaction.
+   * that write run one at a time, even across tabs and processes. With `isRelaxed`, a power failure can undo the work.
    * @throws StorageFullError
    */
   write<T>(
