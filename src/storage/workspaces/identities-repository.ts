@@ -203,7 +203,7 @@ export class Identities extends Repository {
     else await this.db('projects').where({ workspace_id: workspaceId, id: projectId }).update(change)
   }
 
-  /** Returns up to `limit` workspaces and projects whose default is the identity, optionally only of one workspace. */
+  /** Returns workspaces and projects with this default identity, up to `limit` of each, optionally of one workspace. */
   async listUses(
     { id, platform }: Pick<StoredIdentity, 'id' | 'platform'>,
     limit: number,

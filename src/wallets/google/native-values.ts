@@ -9,9 +9,9 @@ export interface NativeField {
 
 /**
  * Returns the field with the points of a loyalty card or the balance of a gift card. The points are in the field that
- * the definition names. By default, they are the first balance of the pass or, without balances, the first number in
- * the primary and then the header fields. The balance of a gift card is the first amount of money in the primary and
- * then the header fields. Returns `undefined` if the definition's overrides already set the value.
+ * the definition names. By default, they are the first balance of the pass or, without balances, the first number or
+ * amount of money in the primary and then the header fields. The balance of a gift card is the first amount of money
+ * in the primary and then the header fields. Returns `undefined` if the definition's overrides already set the value.
  */
 export function nativeField(card: Card): NativeField | undefined {
   const { header, primary, secondary, auxiliary } = card.fields
