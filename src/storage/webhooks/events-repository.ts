@@ -139,9 +139,9 @@ export class Events extends Repository {
 
   /**
    * Creates deliveries of the oldest pending events, exactly once, for the endpoints that were subscribed when the
-   * events happened. If an event has more endpoints than `deliveries`, each call creates a part of them, in the order
-   * of endpoint IDs. The caller must hold the fan-out job of the workspace. Only one such job runs at a time, so two
-   * calls never create the same part. Returns whether more events are pending.
+   * events happened. If an event has more endpoints than `deliveries`, each call creates some of its deliveries, in the
+   * order of endpoint IDs. The caller must hold the fan-out job of the workspace. Only one such job runs at a time, so
+   * two calls never create the same deliveries. Returns whether more events are pending.
    * @param deliveries the maximum number of deliveries to create
    */
   async fanOut(workspaceId: string, at: Date, deliveries: number): Promise<boolean> {
