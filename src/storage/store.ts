@@ -144,6 +144,12 @@ export interface Store extends Repositories, Pick<Database, 'passesPerTurn'> {
    */
   forRequests(party: string, options?: RequestStoreOptions): Store
   /**
+   * Returns a store for the part of a request without a token that concerns one workspace, such as a registration of a
+   * phone. This work counts toward the share of the workspace, in a separate line from its requests. Otherwise, phones
+   * with passes of one workspace could take the share of all visitors.
+   */
+  forVisits(workspaceId: string): Store
+  /**
    * Returns a store for jobs of a workspace, or for claiming jobs of a queue. Neither statements nor the wait for their
    * turn have a time limit.
    */
@@ -182,6 +188,7 @@ export function createStore(database: Database, listener: StoreListener = {}): S
   const parties = {
     forRequests: (party: string, { isLarge, scope }: RequestStoreOptions = {}) =>
       on(database.forRequests(party, isLarge), scope),
+    forVisits: (workspaceId: string) => on(database.forVisits(workspaceId)),
     forJobs: (party: string) => on(database.forJobs(party)),
   }
   const entry = { db: database.entry }
@@ -207,6 +214,7 @@ export function frozen(store: Store): Store {
     transaction: rejectFrozen,
     statement: rejectFrozen,
     forRequests: (party, options) => frozen(store.forRequests(party, options)),
+    forVisits: (workspaceId) => frozen(store.forVisits(workspaceId)),
     forJobs: (party) => frozen(store.forJobs(party)),
   }
 }
@@ -216,7 +224,7 @@ function storeOn(
   { findDamage, passesPerTurn }: Pick<Database, 'findDamage' | 'passesPerTurn'>,
   listener: StoreListener,
   scope?: ProjectScope,
-): Omit<Store, 'forRequests' | 'forJobs'> {
+): Omit<Store, 'forRequests' | 'forVisits' | 'forJobs'> {
   const onReader = { db: reader, scope }
   const reads = Object.fromEntries(
     Object.entries(repositories).map(([name, Repository]) => [name, new Repository(onReader)]),

@@ -76,8 +76,8 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const { pushToken } = await bodyOf(event, Registration)
     await requireRoom(event, { pass, isFormer }, deviceId)
     const at = clock()
-    const isNew = await store.transaction(async (tx) => {
-      const { workspaceId, id: passId, copyId } = pass
+    const { workspaceId, id: passId, copyId } = pass
+    const isNew = await store.forVisits(workspaceId).transaction(async (tx) => {
       const correlationId = correlationIdOf(event)
       const shown = await tx.passes.lockShown(workspaceId, passId)
       if (shown?.copyId !== copyId) {
@@ -105,7 +105,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const { pass, isFormer } = await authenticatePass(event, services, limitRejected)
     const deviceId = deviceIdOf(event)
     const { workspaceId, id, copyId } = pass
-    await store.transaction(async (tx) => {
+    await store.forVisits(workspaceId).transaction(async (tx) => {
       if (isFormer) return tx.formerPasses.unregister(workspaceId, copyId, deviceId)
       const isDeleted = await tx.registrations.delete(workspaceId, id, deviceId)
       const cause = { at: clock(), correlationId: correlationIdOf(event) }
@@ -147,7 +147,9 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const response = await renderOr(() => packages.answer(pass, request, clock()))
     // A HEAD request does not fetch the pass.
     if (event.req.method === 'GET' && !isFormer)
-      await store.statement((tx) => tx.registrations.setFetched(workspaceId, id, walletVersion, clock()))
+      await store
+        .forVisits(workspaceId)
+        .statement((tx) => tx.registrations.setFetched(workspaceId, id, walletVersion, clock()))
     return response
   })
 

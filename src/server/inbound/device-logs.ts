@@ -36,7 +36,7 @@ export async function takeDeviceLogs(services: DeviceLogServices, logs: string[]
     }
   }
   for (const [workspaceId, messages] of kept) {
-    await store.transaction((tx) => tx.deviceLogs.insert(workspaceId, messages, clock()))
+    await store.forVisits(workspaceId).transaction((tx) => tx.deviceLogs.insert(workspaceId, messages, clock()))
   }
 }
 

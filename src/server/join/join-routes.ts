@@ -145,7 +145,7 @@ async function createPass(
   context: Context,
 ): Promise<StoredPass> {
   const { workspaceId, templateId } = page
-  const created = await services.store.transaction(async (tx) => {
+  const created = await services.store.forVisits(workspaceId).transaction(async (tx) => {
     const pass = await insertJoined(tx, plan, join, context, services)
     // Lock the page after the template, as changes of the page do. The reverse order could deadlock.
     if (pass && !(await tx.joinPages.take(workspaceId, templateId))) throw new LinkEnded('full', issuer)
@@ -173,7 +173,7 @@ async function storeSubmission(
   const { locale: language } = facts.language
   const content = { recovers, label, variables, join: { ...join, consentedAt }, identity, language }
   const { templateId } = page
-  return store.transaction(async (tx) => {
+  return store.forVisits(workspaceId).transaction(async (tx) => {
     const submission = { id, templateId, externalPassId, content, holdsPlace: !recovers, createdAt: now }
     if (!(await tx.joinSubmissions.insert(workspaceId, submission))) return !recovers
     const hasPlace = !recovers && (await tx.joinPages.take(workspaceId, templateId))

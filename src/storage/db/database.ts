@@ -31,6 +31,8 @@ export interface Database extends Connections {
    * party's jobs, below its other requests.
    */
   forRequests(party: string, isLarge?: boolean): Connections
+  /** Like `forRequests`, for requests without a token that write to a pass or page of this workspace. */
+  forVisits(workspaceId: string): Connections
   /**
    * Returns connections for the jobs of a party. The party has a limited share of the connections. Its statements and
    * its waits for a connection have no time limit.
@@ -162,6 +164,7 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
     entry,
     findDamage: () => undefined,
     forRequests: (name) => both(sharedRequests({ name, work: 'requests' }, BUSY_TIMEOUT_MS)),
+    forVisits: (name) => both(sharedRequests({ name, work: 'visits' }, BUSY_TIMEOUT_MS)),
     forJobs: (name) => both(sharedBackground({ name, work: isQueue(name) ? 'server' : 'jobs' }, NO_TIMEOUT)),
     close: async () => {
       await Promise.all([background, requests, entry].map((db) => db.destroy()))
@@ -231,6 +234,10 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
     forRequests: (name, isLarge = false) => ({
       reader: sharedReaders({ name, work: 'requests' }, BUSY_TIMEOUT_MS),
       writer: turns({ name, work: isLarge ? 'jobs' : 'requests' }, BUSY_TIMEOUT_MS),
+    }),
+    forVisits: (name) => ({
+      reader: sharedReaders({ name, work: 'visits' }, BUSY_TIMEOUT_MS),
+      writer: turns({ name, work: 'visits' }, BUSY_TIMEOUT_MS),
     }),
     forJobs: (name) => ({ reader, writer: turns({ name, work: isQueue(name) ? 'server' : 'jobs' }, NO_TIMEOUT) }),
     close: async () => {

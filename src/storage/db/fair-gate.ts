@@ -1,13 +1,17 @@
 import { ApiError } from '../../core/errors.ts'
 
 /**
- * A group of calls that competes with others for turns: the requests of a workspace, its jobs, or work of the server
- * (maintenance, and claims of a queue). The requests and the jobs of a workspace have the same `name`.
+ * A group of calls that competes with others for turns: the requests of a workspace, visits of its passes and pages
+ * without a token, its jobs, or work of the server (maintenance, and claims of a queue). The requests, visits, and jobs
+ * of a workspace have the same `name`.
  */
 export interface Party {
   name: string
-  work: 'requests' | 'jobs' | 'server'
+  work: 'requests' | 'visits' | 'jobs' | 'server'
 }
+
+/** Whether a person or a client waits for this work. */
+const isRequest = ({ work }: Party) => work === 'requests' || work === 'visits'
 
 export interface FairGateOptions {
   /** The maximum number of concurrent turns. */
@@ -38,7 +42,7 @@ export const ACTIVE_MS = 1_000
 export const MAX_NAMES = 1_000
 
 /** The divisor of a party's used time. Requests count half of their time, because a person waits for them. */
-const weightOf = ({ work }: Party) => (work === 'requests' ? 2 : 1)
+const weightOf = (party: Party) => (isRequest(party) ? 2 : 1)
 
 interface Waiting {
   enter(): void
@@ -141,8 +145,7 @@ export class FairGate {
 
   private canEnter(party: Party): boolean {
     const { places, separatesRequests, share, shareWithNeighbors } = this.options
-    const sharesPlaces = ({ work }: Party) =>
-      !separatesRequests || (work === 'requests') === (party.work === 'requests')
+    const sharesPlaces = (one: Party) => !separatesRequests || isRequest(one) === isRequest(party)
     if (this.countTurns(sharesPlaces) >= places || this.countTurns((one) => isSame(one, party)) >= share) return false
     const ofWorkspace = this.countTurns(({ name }) => name === party.name)
     return ofWorkspace < shareWithNeighbors || !this.hasNeighbor(party.name)

@@ -94,6 +94,18 @@ test('a workspace has one turn for its requests and its jobs, which share its ti
   }
 })
 
+test('visits count toward the time of their workspace, and do not delay its requests', async () => {
+  vi.useFakeTimers()
+  try {
+    const { order, enter, stay } = watched(new FairGate({ places: 1, share: 1 }))
+    for (const party of ['visits of a', 'visits of a', 'visits of a', 'a', 'visits of b', 'b']) enter(party)
+    for (let n = 0; n < 5; n += 1) await stay(order.at(-1) ?? 'visits of a', 10)
+    expect(order).toEqual(['visits of a', 'visits of b', 'a', 'b', 'visits of a', 'visits of a'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 test('the party of the last turn follows one without a turn, even if no other waited in between', async () => {
   vi.useFakeTimers()
   try {
@@ -197,11 +209,11 @@ test('separates the places of requests and jobs, whose workspace has one smaller
   }
 })
 
-/** Returns the requests of a name, `jobs of NAME`, or the work of the `server`. */
+/** Returns the requests of a name, `visits of NAME`, `jobs of NAME`, or the work of the `server`. */
 function partyOf(text: string): Party {
   if (text === 'server') return { name: text, work: 'server' }
-  const name = text.replace('jobs of ', '')
-  return { name, work: name === text ? 'requests' : 'jobs' }
+  const [name, work = 'requests'] = text.split(' of ').toReversed()
+  return { name: name!, work: work as Party['work'] }
 }
 
 /** Records which parties enter a gate. Each turn takes a time of the fake clock. */

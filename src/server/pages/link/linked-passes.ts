@@ -16,9 +16,9 @@ export async function issueQueued(
   const ids = passes.map(({ id }) => id)
   const correlationId = correlationIdOf(event)
   const outcomes = await issuing.prepare(workspaceId, ids, at)
-  await store.transaction((tx) =>
-    issuing.write(tx, workspaceId, outcomes, { at, correlationIdOf: () => correlationId }),
-  )
+  await store
+    .forVisits(workspaceId)
+    .transaction((tx) => issuing.write(tx, workspaceId, outcomes, { at, correlationIdOf: () => correlationId }))
   const found = new Map((await store.passes.listByIds(workspaceId, ids)).map((pass) => [pass.id, pass]))
   return passes.map((pass) => found.get(pass.id) ?? pass)
 }
