@@ -94,7 +94,7 @@ export interface Wallet {
   /**
    * Returns the issues for which the platform would reject a version, with paths in its definition. `sample` is an
    * example of a pass of this version. If a wallet lacks this method, `check` is called with the sample instead.
-   * @throws ApiError like check
+   * @throws ApiError in the same cases as `check`
    */
   checkVersion?(version: VersionContent, sample: WalletPass, at: Date): Promise<Issue[]>
   /** Compiles the platform's checks of values for a version's passes. Returns `undefined` if there are none. */

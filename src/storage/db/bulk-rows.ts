@@ -26,7 +26,7 @@ export type Columns = Record<string, ColumnType>
 
 export type Row = Record<string, string | number | boolean | null>
 
-/** A column of `given`, the table of a statement's items, and a function that reads its value from an item. */
+/** A column of the table `given` (the items of a statement), and a function that reads the value from an item. */
 interface Field<Item> {
   name: string
   type: ColumnType

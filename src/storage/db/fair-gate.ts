@@ -225,7 +225,7 @@ class UsedTime {
     return Math.max(this.used.get(name) ?? 0, this.most - this.savings)
   }
 
-  /** Returns the used time of a name as of its last begin or end of a turn. Unlike `of`, does not raise the time. */
+  /** Returns the used time of a name when it last began or ended a turn. Unlike `of`, does not raise the time. */
   counted(name: string): number {
     return this.used.get(name) ?? this.most - this.savings
   }

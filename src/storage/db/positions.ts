@@ -42,7 +42,7 @@ export function positionsNow(db: Knex, last: string): { from: string; to: string
   return { from: `pg_snapshot_xmin(${now})`, to: `pg_snapshot_xmax(${now})`, seen: now }
 }
 
-/** Excludes rows whose changes were visible in the earlier snapshot `seen`; none on SQLite, where positions suffice. */
+/** Excludes rows whose changes were visible in the snapshot `seen`. On SQLite, excludes none: positions suffice. */
 export function whereUnseen(query: Knex.QueryBuilder, column: string, seen: string | null): Knex.QueryBuilder {
   if (seen === null) return query
   return query.whereRaw(`not pg_visible_in_snapshot(${column}, cast(? as pg_snapshot))`, [seen])

@@ -110,7 +110,7 @@ export class Jobs extends Repository {
     await insertForEach(this.db, lookup, `(${due}) is null`)
   }
 
-  /** Raises waiting bulk jobs with the subjects of the given jobs to the priority of single jobs. */
+  /** Raises the priority of waiting bulk jobs with the subjects of the given jobs to that of single jobs. */
   private async hasten(jobs: NewJob[]): Promise<void> {
     const kind = jobs[0]!.kind
     const subjects = jobs.map(({ subject }) => subject)
@@ -122,8 +122,8 @@ export class Jobs extends Repository {
   }
 
   /**
-   * Queues a job for each notification of a broadcast whose pass ID is in the range. The ID of the notification is also
-   * the ID and the subject of its job.
+   * For each notification of a broadcast, queues a job if the pass ID of the notification is in the range. The ID of
+   * the notification is also the ID and the subject of the job.
    */
   async insertFanOut(broadcastId: string, chunk: PassRange, correlationId: string | null, at: Date): Promise<void> {
     const place = placeOf({ kind: 'send-broadcast-notification' })

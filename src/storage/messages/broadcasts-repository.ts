@@ -109,7 +109,7 @@ export class Broadcasts extends Repository {
     return deleteReturningIds(this.db, this.scheduled(workspaceId, projectId, at))
   }
 
-  /** Starts the fan-out to the passes that are issued at this time. The caller has locked the broadcast. */
+  /** Starts the fan-out to the passes that are issued at the time `at`. The caller has locked the broadcast. */
   async setStarted(workspaceId: string, id: string, at: Date): Promise<void> {
     const now = at.getTime()
     await this.rows(workspaceId).where({ id }).update({ started_at: now, updated_at: now })

@@ -39,7 +39,7 @@ const MOST_ROWS = 1_000
 /** The hourly figures of projects. Triggers count most of them (decisions/0005). */
 export class Figures extends Repository {
   /**
-   * Returns the sums of each figure of a project in a range of hours, with one sum per bucket of hours.
+   * Sums the counts of a project in a range of hours. For each kind of event, returns one sum per bucket of hours.
    * @param buckets the first hour of each bucket, ascending. The first bucket begins at or before `from`
    */
   async sums(

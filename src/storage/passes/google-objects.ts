@@ -201,7 +201,7 @@ export class GoogleObjects extends Repository {
     return (await isSame.update({ sent_version: version, last_error: null })) > 0
   }
 
-  /** Records that a send is in progress, identified by the mark. Until `setSent`, `setEqual` returns false. */
+  /** Stores the mark of a started send instead of the digest. Until `setSent` is called, `setEqual` returns false. */
   async markSending(workspaceId: string, passId: string, mark: string): Promise<void> {
     await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ sent_digest: mark })
   }

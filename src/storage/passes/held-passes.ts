@@ -99,9 +99,9 @@ export class HeldPasses extends Repository {
   }
 
   /**
-   * Raises the sent version of wallets that were current before a message in the back field raised the walletVersion of
-   * their passes by one, because messaged platforms do not show this field. Returns the passes whose wallets were
-   * already outdated. Call it after `Passes.setMessages`.
+   * Raises the sent version of wallets that remain current although `Passes.setMessages` raised the walletVersion of
+   * their passes by one: messaged platforms do not show the back field, which contains the message. Returns the passes
+   * whose wallets were already outdated. Call it after `Passes.setMessages`.
    */
   async keepCurrent(workspaceId: string, passIds: string[]): Promise<Record<MessagedPlatform, string[]>> {
     const outdated = byPlatform((): string[] => [])

@@ -165,7 +165,7 @@ export async function listInactive(
  */
 export const MAX_STALE = 100
 
-/** The maximum number of stale codes of a pass that one change deletes. */
+/** The maximum number of stale codes that a single change deletes from a pass. */
 const TRIMMED = 1_000
 
 /** Makes identifiers of distinct passes the active ones. The previously active identifiers become stale. */

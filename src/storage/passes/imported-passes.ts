@@ -79,8 +79,8 @@ export class ImportedPasses extends Repository {
   }
 
   /**
-   * Returns those of the given names that a pass of the same identities has or had, in any workspace. Omits names that
-   * imported passes have now, because a unique index rejects duplicates of these names.
+   * Returns the given serial numbers and object IDs that a pass of the same identity has or had, in any workspace.
+   * Omits those that imported passes have now, because a unique index rejects their duplicates.
    */
   async listTaken(
     names: { serialNumbers: string[]; googleObjectIds: string[] },

@@ -56,7 +56,7 @@ export interface WalletCounts {
   current: number
   /** The number of outdated devices whose pushes were rejected. */
   refused: number
-  /** The number of outdated devices without rejected pushes, if their pass changed at or before `changedBefore`. */
+  /** The number of outdated devices with no rejected push and with a pass that changed at or before `changedBefore`. */
   late: number
 }
 

@@ -189,7 +189,7 @@ export class AcceptedScans extends Repository {
     )
   }
 
-  /** Returns the place of each given use, according to the ledger: gate, lane, and location, or else the device. */
+  /** Returns the place of each given use, according to the ledger (see `placeOf`). */
   async listPlaces(workspaceId: string, uses: PlaceOfUse[]): Promise<(string | undefined)[]> {
     if (uses.length === 0) return []
     const lookup = {
@@ -210,7 +210,7 @@ export class AcceptedScans extends Repository {
   }
 }
 
-/** Returns the gate, lane, and location of a scan, or else its device. */
+/** Returns the gate, lane, and location of a scan; if it has none of these, the ID of its device. */
 export function placeOf(context: string | null, deviceId: string | null): string | undefined {
   const { gate, lane, location }: ScanContext = context ? JSON.parse(context) : {}
   return [gate, lane, location].filter(Boolean).join(', ') || deviceId || undefined

@@ -252,8 +252,8 @@ function locationsOf(card: Card): JsonObject[] {
 const DAY_MS = 86_400_000
 
 /**
- * Returns the relevant time of the design, or else of the event or trip, under two keys: `relevantDate` for iOS before
- * version 18, and `relevantDates` for later versions.
+ * Returns the relevant time of the design (if it has none, of the event or trip) under two keys: `relevantDate` for iOS
+ * before version 18, and `relevantDates` for later versions.
  */
 function relevantDates(card: Card): JsonObject {
   const ofDesign = relevantMoment(card)

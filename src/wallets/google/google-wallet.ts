@@ -87,6 +87,7 @@ const signAsync = promisify(sign)
 
 type SaveClaims = ReturnType<typeof claimsOf>
 
+/** Returns the claims of a save link: only the IDs of objects and classes, to keep the link short. */
 function claimsOf(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, places: readonly GooglePlace[], at: Date) {
   const payload: Record<string, { id: string; classId: string }[]> = {}
   for (const { kind, objectSuffix, classSuffix } of places) {
@@ -113,10 +114,7 @@ function countFitting(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, pl
   return count
 }
 
-/**
- * Creates the JWT of a save link. To be short, it contains only the IDs of objects and classes.
- * @throws ApiError GOOGLE_JWT_FAILED
- */
+/** Creates the JWT of a save link. @throws ApiError GOOGLE_JWT_FAILED */
 async function buildSaveJwt(identity: GoogleSigner, claims: SaveClaims): Promise<string> {
   try {
     if ('signJwt' in identity) return await identity.signJwt(claims)

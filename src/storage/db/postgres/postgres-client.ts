@@ -77,8 +77,8 @@ export async function isPooled(db: Knex): Promise<boolean> {
 }
 
 /**
- * Sends a statement that is outside a transaction together with the settings of its connection. Both share a round
- * trip, so the settings apply to the statement: both run in one implicit transaction.
+ * Sends the settings of a connection together with a statement that is outside a transaction. Both share a round trip,
+ * so both run in one implicit transaction, and the settings apply to the statement.
  */
 function sendAsTransaction(connection: PostgresConnection, settings: Settings, query: Sent): Promise<Sent> {
   return new Promise((resolve, reject) => {

@@ -25,7 +25,7 @@ export async function createTemplates(db: Knex): Promise<void> {
     // The key of the template in files and commands. A deleted template releases it.
     table.text('key')
     table.specificType('name', sortedText).notNullable()
-    // The position of the last rename. Door snapshots contain the name, and find its change by this position.
+    // The position of the last rename. Door snapshots contain the name, so later renames must be found.
     table.specificType('name_position', position)
     table.text('description').notNullable()
     table.text('pass_type').notNullable()

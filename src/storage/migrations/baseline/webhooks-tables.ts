@@ -25,7 +25,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
     table.integer('generation').notNullable()
     // The time of the first failure since the last success; null without such a failure.
     table.bigInteger('failing_since')
-    // A number that increases when a pending delivery is erased. Senders then discard deliveries already read.
+    // A number that increases when pending deliveries are erased. Senders then read their queued deliveries again.
     table.integer('erasures').notNullable().defaultTo(0)
     table.bigInteger('created_at').notNullable()
     table.bigInteger('updated_at').notNullable()

@@ -12,7 +12,7 @@ export async function createZones(db: Knex): Promise<void> {
     table.text('when_full').notNullable()
     // The passes inside plus the adjustments since the last reset; bigint, because the sum of adjustments has no limit.
     table.bigInteger('inside').notNullable()
-    // The threshold of the last event `zone.capacity`, in percent; 0 if the next event is due at the lowest threshold.
+    // The highest threshold, in percent, that was reported and is not re-armed yet (see `alertsOf`); 0 if none.
     table.integer('alerted').notNullable()
     // The number of the current segment, which is the number of resets.
     table.integer('segment').notNullable()
