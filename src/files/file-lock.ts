@@ -66,7 +66,7 @@ export async function lockFile(path: string, note: (message: string) => void): P
 }
 
 /**
- * Locks a file and opens it. Releases the lock if `open` fails. @throws FileInUseError as `lockFile`; errors of `open`
+ * Locks a file and opens it. Releases the lock if `open` fails. @throws the errors of `lockFile` and `open`
  */
 export async function openUnderLock<T>(
   path: string,

@@ -179,7 +179,7 @@ export function isPipe(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFIFO() === true
 }
 
-/** Creates a handler of read errors: returns `fallback` if the file does not exist, and throws any other error. */
+/** Returns a handler of read errors. It returns `fallback` if the file does not exist, and throws any other error. */
 export function ifMissing<T>(fallback: T): (error: unknown) => T {
   return (error) => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return fallback

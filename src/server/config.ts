@@ -72,7 +72,7 @@ export interface Config {
   retention: RetentionDays
   /** Whether webhooks can use plain http and hosts of the private network, for development. */
   allowInsecureWebhooks: boolean
-  /** The number of trusted proxies in front of the server, which set X-Forwarded-For. */
+  /** The number of trusted proxies in front of the server. They set X-Forwarded-For. */
   trustedProxies: number
   /** Additional paths of the PassKit web service, for imported passes that other providers issued. */
   applePrefixes?: string[]

@@ -16,8 +16,8 @@ import type { StoredPass } from '../storage/passes/pass-row.ts'
 
 type LinkKind = 'smart' | 'group' | Platform
 /**
- * The kinds of links. Tokens contain the index of the kind in this list. An index must never change, so platforms that
- * were added after `group` follow it.
+ * The kinds of links. Tokens contain the index of the kind in this list. An index must never change, so later
+ * platforms are added at the end, after `group`.
  */
 export const linkKinds: readonly LinkKind[] = ['smart', ...platforms.slice(0, 2), 'group', ...platforms.slice(2)]
 

@@ -138,8 +138,8 @@ interface Rate {
   perSecond: number
   burst: number
   /**
-   * A party is rejected unless more requests remain than its own requests times this factor. With 9, one party gets a
-   * tenth of the burst, and ten greedy parties leave over a third of the burst to others. Default: 1.
+   * A party is rejected unless more requests remain than the requests that it has used, times this factor. With 9, one
+   * party gets a tenth of the burst, and ten greedy parties leave over a third of the burst to others. Default: 1.
    */
   partyWeight?: number
 }

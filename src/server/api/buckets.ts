@@ -2,7 +2,7 @@ import { type BucketUnit, MAX_BUCKETS } from '../../core/contract/schemas/common
 import { validationError } from '../../core/errors.ts'
 import { bucketStarts, isFarTooLong } from '../../core/rules/lists/buckets.ts'
 
-/** Returns the starts of buckets. @throws ApiError VALIDATION_ERROR if the range is empty or has too many buckets */
+/** Returns the start of each bucket. @throws ApiError VALIDATION_ERROR if the range is empty or has too many buckets */
 export function requireBuckets(range: { from: Date; to: Date }, by: BucketUnit, zone: string): number[] {
   if (range.from >= range.to) {
     throw validationError([{ path: ['from'], message: 'Must be before to (default: now)' }])

@@ -15,8 +15,8 @@ export interface ConnectionsOptions {
 const MAX_WAITING = 16
 
 /**
- * The number of offenses after which new connections of an address are not served until the next reset, every
- * OFFENCES_MS. An offense is a connection that the server closed because of too many pipelined requests.
+ * The number of offenses after which new connections of an address are not served. The counts are reset
+ * every OFFENCES_MS. An offense is a connection that the server closed because of too many pipelined requests.
  */
 const MAX_OFFENCES = 5
 const OFFENCES_MS = 10_000

@@ -49,7 +49,7 @@ export async function keyStateOf(draft: string, database: string): Promise<KeySt
 }
 
 /**
- * Returns the configured key, or else the key in the file next to the database; undefined if the file does not exist.
+ * Returns the configured key or, without one, the key in the file next to the database; undefined without this file.
  * @throws ServerKeyError for PostgreSQL without a configured key
  */
 export async function findServerKey(config: Config): Promise<string | undefined> {

@@ -23,7 +23,7 @@ import { CompleteResponse, Reply } from './responses.ts'
 
 /**
  * The handler of an operation of the contract. It gets the parsed request and its context. It returns the body, or a
- * `Reply` to choose a status other than the first of the route. It throws an ApiError for errors of the client.
+ * `Reply` with headers or with a status other than the route's lowest. It throws an ApiError for errors of the client.
  */
 export type Handler<R extends Route> = (
   input: RouteInput<R>,

@@ -4,7 +4,7 @@ import type { ListPage } from '../../storage/db/list-query.ts'
 import { corsHeaders } from './cors.ts'
 import { correlationIdOf } from './middleware/observe.ts'
 
-/** A handler's response with its own headers, or with a status other than the first of the route. */
+/** A handler's result with headers, or with a status other than the default (the lowest in the route's `responses`). */
 export class Reply<Status extends number, Body> {
   readonly status: Status
   readonly body: Body

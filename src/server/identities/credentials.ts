@@ -22,7 +22,7 @@ import { CredentialError } from '../../wallets/wallet.ts'
 import { type Config, readSecret } from '../config.ts'
 import type { Logger } from '../log.ts'
 
-/** The secrets of an Apple identity, in PEM, which are stored encrypted. The key has no passphrase. */
+/** The secrets of an Apple identity, in PEM. They are stored encrypted. The key has no passphrase. */
 export const AppleSecrets = z.object({ certificate: z.string(), key: z.string(), wwdr: z.string() })
 export type AppleSecrets = z.output<typeof AppleSecrets>
 

@@ -139,7 +139,7 @@ export function createIdentities(options: IdentitiesOptions) {
 
   return {
     of,
-    /** Returns the wallets of a pass, for each platform for which this process issues. @throws as `of` */
+    /** Returns the wallets of a pass, for each platform for which this process issues. @throws the errors of `of` */
     async walletsOf(pass: IdentityIds): Promise<Wallets> {
       const idOf = (platform: Platform) => pass[`${platform}IdentityId`]
       if (wallets.all.every(({ platform }) => idOf(platform) === null)) return wallets

@@ -202,7 +202,7 @@ function undated({ method, headers }: Pick<Request, 'method' | 'headers'>): Pick
 
 interface AuthenticatedPass {
   pass: StoredPass
-  /** Whether the phone holds the copy of a former holder, which is permanently void. */
+  /** Whether the phone holds the copy of a former holder. This copy is permanently void. */
   isFormer: boolean
 }
 

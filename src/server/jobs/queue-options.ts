@@ -5,7 +5,7 @@ export type WorkerQueues = Record<RegularQueue, Partial<Record<Priority, QueueOp
 export interface QueueOptions {
   /** The maximum number of jobs per batch. All jobs of a batch belong to one workspace. */
   batchSize: number
-  /** The maximum number of concurrent batches in all workspaces together. One workspace has at most half of them. */
+  /** The maximum number of concurrent batches of all workspaces. One workspace has at most half of them, rounded up. */
   batches: number
   /** The maximum number of batches that hang at a platform and so do not count toward `batches`. Default: `batches`. */
   hanging?: number

@@ -55,7 +55,7 @@ interface OpenedPage {
   version: PublishedVersion
   issuer: IssuerFacts
   fields: FormField[]
-  /** The state of the page. Also `closed` if the newest version lacks the email variable, as no link could be sent. */
+  /** The page's state. If the newest version lacks the email variable, no link can be sent: the state is `closed`. */
   state: JoinState
   /** Whether a full page keeps its form, because the form can send the links of existing passes by email. */
   recovers: boolean
@@ -78,7 +78,7 @@ export async function showJoin(event: H3Event, services: JoinServices): Promise<
 /**
  * Creates a pass from a submitted form, and redirects to its smart link. If the page identifies visitors by email
  * address, redirects to a page that is the same for every address. Sending a form again leads to the same pass.
- * @throws ApiError as showJoin; RATE_LIMITED
+ * @throws the errors of `showJoin`; ApiError RATE_LIMITED
  */
 export async function submitJoin(event: H3Event, services: JoinServices): Promise<Response> {
   const now = services.clock()

@@ -41,7 +41,7 @@ async function buildEmail({ id, workspaceId, subject }: Job, services: MailServi
   return typeof to === 'string' ? { id, to, ...(await writeEmail(pass!, identity!, services)) } : undefined
 }
 
-/** Writes the email in the visitor's language. The email contains no text from the visitor, which could be spam. */
+/** Writes the email in the visitor's language, without text from the visitor, because such text could be spam. */
 async function writeEmail(
   pass: StoredPass,
   { language: locale }: StoredIdentity,

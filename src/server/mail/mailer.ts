@@ -49,7 +49,7 @@ export function createMailer(
     ...options,
     pool: true,
     maxConnections: MAX_CONNECTIONS,
-    // Otherwise, nodemailer could read the content of an email from a file or a URL.
+    // Without these two settings, nodemailer could read the content of an email from a file or a URL.
     disableFileAccess: true,
     disableUrlAccess: true,
   })
@@ -86,7 +86,7 @@ function connectionOptions(url: string) {
 
 /**
  * Connects to the SMTP server and signs in, without sending an email. Returns the error on failure.
- * @throws SetupError as createMailer
+ * @throws SetupError if the URL does not start with smtp:// or smtps://
  */
 export async function tryConnection(
   url: string,

@@ -85,9 +85,9 @@ const PAGE = 500
 const MAX_VARIABLES = 1_000
 
 /**
- * Opens the rows, with secrets, that `passes import` needs to take over the passes of a workspace on another server
- * (decisions/0020). Reads in pages, without a common snapshot. Passes can change between two pages, unless the server
- * is read-only (`serve --freeze`).
+ * Opens the rows with which `passes import` on another server takes over the passes of a workspace (decisions/0020).
+ * The rows contain secrets. Reads in pages, without a common snapshot. Passes can change between two pages, unless the
+ * server is read-only (`serve --freeze`).
  * @throws OperatorError if a name is unknown or ambiguous; the reason of the signal if the signal aborts
  */
 export async function openHandOver(

@@ -14,8 +14,8 @@ export interface MoveOptions {
   /** The address of the other server, as parseMoveTarget returns it. */
   url: string
   /**
-   * The number of passes per second whose phones receive a push. Default: the pace of a current move to this address,
-   * or else 50.
+   * The number of passes per second whose phones receive a push. Default: the pace of a current move to this address;
+   * if there is none, 50.
    */
   passesASecond?: number | undefined
   at: Date

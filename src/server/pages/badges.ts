@@ -6,7 +6,7 @@ import { type Asset, asset } from './assets.ts'
 
 /** The official wallet buttons. The platforms forbid redrawing them, so the operator must license and provide them. */
 export interface Badges {
-  /** Returns the badge for a language such as `pt-BR`, or else for the language without its region, or for English. */
+  /** Returns the first badge found for: the language, such as `pt-BR`; the language without its region; English. */
   find(platform: Platform, language: string): Asset | undefined
   all: Asset[]
 }

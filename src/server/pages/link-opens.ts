@@ -9,7 +9,7 @@ export type LinkOpen = Platform | 'other'
 export interface LinkOpens {
   /** Counts an opening of a link, unless its pass has no project. */
   note(pass: { workspaceId: string; projectId: string | null }, kind: LinkOpen, at: Date): void
-  /** Counts a visit of a join page under the source of the visit: `?source=` in the address, which can be any text. */
+  /** Counts a visit of a join page under the source of the visit: `?source=` (any text) in the address. */
   noteJoin(page: { workspaceId: string; projectId: string | null }, source: string | null, at: Date): void
   /**
    * Returns the source under which a visit or a pass is counted. After MAX_SOURCES sources in an hour, a new source

@@ -40,7 +40,7 @@ export interface PublicOptions {
 /** A unit of file size, in bytes. Each full unit counts as one more request against the limit. */
 const BYTES_A_REQUEST = 256 * 1024
 
-/** Mounts all routes without a token, except hosted links and the routes of wallets. */
+/** Mounts routes that need no token: images, files of pages, the door, the desk, documentation, and health checks. */
 export function mountPublic(app: H3, { services, readiness, limitFiles, hasSignIn }: PublicOptions): void {
   const { store } = services
   const send = (event: H3Event, file: PublicFile): HTTPResponse => {

@@ -155,7 +155,7 @@ function claimsOf({
   return after && { after, before: claimOf(buildScope(definition, pass, pass.expiresAt))! }
 }
 
-/** Clears the values of a class, which can be personal data, if all of its passes are erased. */
+/** Clears the values of a class if all of its passes are erased. The values can be personal data. */
 export async function forgetClass(
   tx: Repositories,
   { workspaceId, googleClassId }: StoredPass,

@@ -67,7 +67,7 @@ async function prepareChunk(
     return { version, matched, plans: [], upTo: null, isLast: false }
   }
   const processed = upgrade.upgraded + upgrade.unchanged + upgrade.failed
-  // If `listNext` finds `limit` passes, the upgrade ends. With `rows + 1`, a full range does not end the upgrade.
+  // If `listNext` finds `limit` passes, the upgrade ends. It cannot find `rows + 1`: a range has at most `rows` passes.
   const limit = Math.min(rows + 1, (upgrade.passLimit ?? Infinity) - processed)
   const { passes, ...next } = await store.upgrades.listNext(workspaceId, upgrade, { rows, limit, at: services.clock() })
   const plans: Plan[] = []

@@ -7,7 +7,7 @@ import type { CommandLine } from './sign-in.ts'
 /** The lifetime of the code of a sign-in. */
 const CODE_MS = 60_000
 
-/** The associated data of seals. A code and a device sign-in have their own, so that neither opens as the other. */
+/** The associated data of seals. It differs for codes and device sign-ins, so that neither opens as the other. */
 const SEAL_ROW = 'command-line'
 const DEVICE_ROW = 'device'
 

@@ -41,7 +41,7 @@ export interface LogoutClaims {
   providerSession: string | undefined
 }
 
-/** The secrets of a sign-in, which a cookie of the browser keeps until the provider redirects back. */
+/** The secrets of a sign-in. A cookie of the browser keeps them until the provider redirects back. */
 export interface SignInChecks {
   state: string
   nonce: string

@@ -44,11 +44,11 @@ export interface Delivery {
 
 /** Adds several passes of a group to the wallet in one step. */
 export interface Together {
-  /** The query parameter of the link, whose value is the ID of the first pass. */
+  /** The name of a query parameter of the link. Its value is the ID of the first pass. */
   parameter: string
   /** The maximum number of passes. */
   most: number
-  /** Responds with the file or redirect that adds as many of the passes as possible. @throws ApiError as `open` */
+  /** Responds with a file or redirect that adds as many of the passes as possible. @throws errors of `Delivery.open` */
   open(passes: StoredPass[], visit: GroupVisit, services: Services, at: Date): Promise<Response | HTTPResponse>
   /** Returns how many of the passes, from the first on, fit into one step; 0 if the platform is not configured. */
   countFitting(passes: { pass: StoredPass; card: Card }[], services: Services): Promise<number>

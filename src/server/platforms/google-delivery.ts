@@ -40,7 +40,7 @@ export const google: Delivery = {
   },
   together: {
     parameter: 'save',
-    // A link fits fewer passes if their IDs at Google are long.
+    // A link has space for fewer passes if their IDs at Google are long.
     most: 5,
     open: openSave,
     async countFitting(shown, { identities }) {

@@ -131,7 +131,7 @@ export function createPackages(
   }
 
   return {
-    /** Responds with 304 if the client has the current package. Does not sign it for HEAD. @throws ApiError as build */
+    /** Responds with 304 if the client has the current package. Does not sign for HEAD. @throws errors of `build` */
     async answer(pass: StoredPass, { method, headers }: Pick<Request, 'method' | 'headers'>, at: Date) {
       const given = { tag: headers.get('if-none-match'), since: headers.get('if-modified-since') }
       const answered: Record<string, string> = {
@@ -165,8 +165,8 @@ export function createPackages(
     /**
      * Returns the packages of up to ten passes in one file. Omits passes that cannot be rendered, and stops before a
      * pass that would make the file larger than 64 MiB.
-     * @throws ApiError as build; PASS_ISSUING_FAILED if no pass can be rendered; SERVICE_UNAVAILABLE if too many bytes
-     * of bundles are in transfer, in total or for the workspace
+     * @throws errors of `build`, but PASS_ISSUING_FAILED only if no pass can be rendered; SERVICE_UNAVAILABLE also if
+     * too many bytes of bundles are in transfer, in total or for the workspace
      */
     async bundle(passes: readonly StoredPass[], at: Date): Promise<Bundle> {
       const owner = passes[0]?.workspaceId ?? ''

@@ -35,7 +35,7 @@ const phonesOfHolders: PushedPhones = {
   },
 }
 
-/** Pushes to the Apple devices of former holders, which then fetch their void passes. */
+/** Pushes to the Apple devices of former holders. The devices then fetch the void passes. */
 export function updateFormerWallets(jobs: Job[], services: JobServices & PushServices, slot?: Slot): Promise<void> {
   return pushToPhones(jobs, phonesOfFormerHolders, services, slot)
 }
@@ -203,8 +203,8 @@ interface PushOptions {
 }
 
 /**
- * Pushes to devices, each over the connection of its pass's identity. One push covers all passes of the identity on the
- * device. If an identity is not usable or reachable, only its own pushes fail.
+ * Sends pushes to devices. Each push uses the connection of its identity, and covers all passes of this identity on the
+ * device. If an identity is not usable or reachable, only the pushes of this identity fail.
  */
 export async function pushTo(
   pushes: Pushed[],

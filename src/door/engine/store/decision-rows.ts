@@ -55,7 +55,7 @@ export async function record(
 }
 
 /**
- * Returns the counts that a decision adds. A code that matches several passes adds 0: the operator then chooses a pass,
+ * Returns the counts that a decision adds. A code that matches several passes adds 0: the user then chooses a pass,
  * and that scan is counted.
  */
 function countsOf(decision: Decision): Counts {

@@ -8,7 +8,7 @@ import type { OfflineDecision, OwnMovement, OwnScan } from '../../../core/rules/
 import type { PresenceFacts } from '../../../core/rules/zones/presence.ts'
 import type { Counts, Decision, DoorMovement, DoorProperties, KnownZone } from '../engine.ts'
 
-/** The identity of a door. The project of a console that scans all projects is ''. */
+/** The token and the properties of a door. The project of a console that scans all projects is ''. */
 export interface Identity {
   token: string
   door: DoorProperties
@@ -50,9 +50,9 @@ export interface JournalEntry extends OwnScan {
   undoes?: { externalRef: string; scanId: string | null } | undefined
   /** The change of the number of people inside, for a count without a scan. */
   adjustment?: { zoneId: string; delta: number; reason: string } | undefined
-  /** The server's reason for rejecting the entry, kept until the operator dismisses it; `held` if `isHeld` is set. */
+  /** The server's reason for rejecting the entry, kept until a user dismisses it; `held` if `isHeld` is set. */
   rejection?: string | undefined
-  /** Set while the phone retries this exit without a scan. The server rejected it, as too few people were inside. */
+  /** Set while the phone retries this exit without a scan. The server rejected it: too few people were inside. */
   isHeld?: true | undefined
   /** Whether the server rejected a reversal because the scan belongs to another door. */
   isOfAnother?: boolean | undefined
@@ -107,7 +107,7 @@ export interface StoreSummary {
 export interface ScannedCode {
   /** The digest of the payload. */
   digest: string
-  /** The digests of messages that a scanner can turn into this payload, in order, each for barcodes of its format. */
+  /** The digests of messages that scanners read as this payload, each for barcodes of one format. Tried in order. */
   others: readonly { format: BarcodeFormat; digest: string }[]
 }
 

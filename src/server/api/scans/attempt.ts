@@ -29,7 +29,7 @@ export interface Attempt {
   direction?: Direction | undefined
   /** The decision of the device, if the attempt was decided offline. */
   result?: 'accepted' | 'denied' | undefined
-  /** The `passId` of the request, or the IDs of the passes with the payload, which are read before the transaction. */
+  /** The `passId` of the request, or the IDs of the passes with the payload. Determined before the transaction. */
   matches: string[]
 }
 

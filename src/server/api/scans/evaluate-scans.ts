@@ -158,7 +158,7 @@ function planOf(attempt: Attempt, pass: StoredPass): RedemptionPlan {
   })
 }
 
-/** Returns the place of each use: the gate, lane, and location, or else the device; undefined if it is unknown. */
+/** Returns the place of each use: gate, lane, and location. Without them, the device. Undefined if nothing is known. */
 export async function placesOfUse(
   { acceptedScans }: Repositories,
   workspaceId: string,

@@ -12,7 +12,7 @@ import { requireProject } from '../token-projects.ts'
 
 const MAX_SCANS = 1_000_000
 
-/** The maximum number of scans of a pass, which are all in memory. An ordinary ticket has far fewer scans. */
+/** The maximum number of scans of a pass. All of them are in memory at once. An ordinary ticket has far fewer scans. */
 const MAX_SCANS_OF_PASS = 100_000
 
 /**

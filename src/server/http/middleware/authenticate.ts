@@ -63,7 +63,7 @@ export interface CallerOptions {
   limitAddress: (event: H3Event) => void
 }
 
-/** Returns the caller of a request, and stores it for the log. @throws ApiError as `authenticate`, or RATE_LIMITED */
+/** Returns the caller of a request, and stores it for the log. @throws the errors of `authenticate`; RATE_LIMITED */
 export async function identifyCaller(
   event: H3Event,
   { authenticate, limitAddress }: CallerOptions,

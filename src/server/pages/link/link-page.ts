@@ -121,7 +121,7 @@ function moreFields({ apple, poster }: Pick<LinkPageFacts, 'apple' | 'poster'>):
   return [...surplusOf(apple), ...ofPoster]
 }
 
-/** Draws the card like the previews: as an iPhone shows it, with its poster, or else as Google Wallet shows it. */
+/** Draws the card like the previews: as on an iPhone, with its poster. Without Apple, draws it as in Google Wallet. */
 function draw(
   card: Card,
   { apple, poster, google }: Pick<LinkPageFacts, 'apple' | 'poster' | 'google'>,

@@ -11,7 +11,7 @@ import { nameWallets, type PageLanguage, pageLanguage } from '../words.ts'
 
 export const PARTS_STYLE = browserFile('link-parts.css')
 
-/** Draws a button with the official badge, or else with text, because the platforms forbid redrawn badges. */
+/** Draws a button: the official badge or, if the operator provides none, text. The platforms forbid redrawn badges. */
 export function buttonHtml(
   platform: Platform,
   address: string,

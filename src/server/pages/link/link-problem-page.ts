@@ -10,7 +10,7 @@ import { english, nameWallets } from '../words.ts'
 
 type ProblemKind = keyof PageWords['problems']
 
-/** The error for the link of an ended pass or a join page that accepts no visitors. Its page names the issuer. */
+/** The error for the link of an ended pass or a join page that accepts no visitors. The error page names the issuer. */
 export class LinkEnded extends ApiError {
   readonly issuer: IssuerFacts
 

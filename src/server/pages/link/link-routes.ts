@@ -42,7 +42,7 @@ export async function openLink(event: H3Event, services: LinkOpenServices): Prom
   return response
 }
 
-/** Responds with the calendar entry of a pass. @throws ApiError as `openLink`, and NOT_FOUND if the pass has no time */
+/** Responds with the calendar entry of a pass. @throws the errors of `openLink`; NOT_FOUND if the pass has no time */
 export async function openCalendar(event: H3Event, services: Services): Promise<Response | HTTPResponse> {
   const now = services.clock()
   const { pass, isPreviewed } = await followLink(verifiedLink(event, services, now), event, services, now)
