@@ -18,7 +18,7 @@ type LiteralQuery = PageQuery & Record<string, Value | Value[]>
 
 /**
  * Yields the pages of a list, from the cursor of the query to the end of the list. Holds one page in memory at a time.
- * @param list a method of the client, or a function that passes its argument to one
+ * @param list a method of the client, or a function that calls such a method with its argument
  */
 export function eachPage<const Q extends LiteralQuery, P extends AnyPage>(
   list: (call: { query: Q }) => Promise<P>,
@@ -44,7 +44,7 @@ export async function* eachPage<Q extends PageQuery, P extends AnyPage>(
 
 /**
  * Yields the items of a list to the end of the list. Requests pages of 100 items unless the query has a limit.
- * @param list a method of the client, or a function that passes its argument to one
+ * @param list a method of the client, or a function that calls such a method with its argument
  */
 export function paginate<const Q extends LiteralQuery, T>(
   list: (call: { query: Q }) => Promise<PageOf<T>>,

@@ -128,7 +128,7 @@ interface ApiFlags {
 }
 
 /**
- * Builds the request of `passes api`. Fields become the query of a GET or DELETE, or else the JSON body.
+ * Builds the request of `passes api`. Fields become the query of a GET or DELETE, and the JSON body of other requests.
  * @throws UsageError if the path could lead to another server, or if a field is invalid
  */
 function apiRequest(method: string, path: string, { data, field, header }: ApiFlags): RawRequest {

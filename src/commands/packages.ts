@@ -29,7 +29,7 @@ export default class Packages extends BaseCommand {
     const { args, flags } = await this.parse(Packages)
     if (flags.out === '-' && this.jsonEnabled())
       throw new UsageError('--json and --out - both write to stdout: remove one')
-    // Keep an existing file. Overwriting it would undo the edits of a user to its column names.
+    // Keep an existing file. Overwriting it would undo a user's edits of its column names.
     if (flags.out !== '-' && (await exists(flags.out)))
       throw new CliError(`${flags.out} already exists`, { hint: 'choose another file.' })
     const { packageColumns, readPackages } = await import('../cli/import/read-packages.ts')

@@ -19,7 +19,7 @@ export function isPayload(text: string): boolean {
 }
 
 /**
- * The maximum number of decisions in an upload that takes precedence over larger uploads. A door that reconnects
+ * The maximum number of decisions in a small upload, which takes precedence over larger uploads. A door that reconnects
  * between two scans can upload its last decisions within this limit.
  */
 export const MAX_LOCKED_REPORTS = 10

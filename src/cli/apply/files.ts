@@ -37,7 +37,7 @@ export type WebhookFile = JsonFile<z.output<typeof WebhookContent>>
 /** The `limits.json` file: the limits of the workspace. Omitted limits are not changed. */
 export type LimitsFile = JsonFile<z.output<typeof LimitsContent>>
 
-/** The desired state, read from a folder. Objects of a kind without a folder or file stay unchanged. */
+/** The desired state, read from a folder. If a kind (such as webhooks) has no folder or file, it stays unchanged. */
 export interface DesiredState {
   projects?: ProjectFile[] | undefined
   templates?: TemplateFile[] | undefined

@@ -40,7 +40,7 @@ export function isDifference({ action }: Pick<Step, 'action'>): boolean {
 }
 
 export interface PlanOptions {
-  /** Whether to delete objects that no file describes. Objects of a kind without a folder are kept. */
+  /** Whether to delete objects that no file describes. Without the folder webhooks/, for example, webhooks are kept. */
   prune: boolean
   publish: boolean
   secrets: SecretsFile

@@ -21,7 +21,7 @@ const STATUS_HINT =
   'in a list, use --status; a broadcast always reaches the issued passes, and an upgrade all passes that are not void.'
 
 /**
- * Parses the values of `--where`; `undefined` if there are none. The name precedes the first equals sign.
+ * Parses the values of `--where`; `undefined` if there are none. Each is `filter=value`, split at the first `=`.
  * @throws UsageError
  */
 export function parseWhere(given: string[] | undefined): Where | undefined {

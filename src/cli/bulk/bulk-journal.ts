@@ -89,7 +89,7 @@ interface JournalOptions<Entry> {
 
 /**
  * Opens or creates the journal of a run, and locks it. Removes an invalid line, such as one that a crash cut off, and
- * everything after it. Replaces another run that is complete or has no rows; with `restart`, replaces any file.
+ * everything after it. Replaces the journal of another run if it is complete or has no rows; with `restart`, any file.
  * @throws FileInUseError if another run holds the lock
  * @throws CliError if, without `restart`, the file is not a journal, or has an unfinished run of another command, file,
  * or version of this program

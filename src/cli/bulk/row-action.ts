@@ -37,7 +37,7 @@ export interface RowPlan<Item, Name extends string = string> {
 export interface Outcome<Name extends string = string> {
   name: Name
   title: string
-  /** The outcome to report if a completed run is called again. Default: the same outcome. */
+  /** The outcome to report if the command of a completed run is called again. Default: the same outcome. */
   again?: Name
   /** The outcome whose count includes the rows of this outcome. */
   within?: Name

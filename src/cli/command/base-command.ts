@@ -69,7 +69,7 @@ export abstract class BaseCommand extends Command {
     else this.note(formatFailure(failure, { color: canColor(process.stderr) && !this.argv.includes('--no-color') }))
   }
 
-  /** Returns a line for each flag in a message whose value came from an environment variable. */
+  /** Returns a line for each flag that a message names, if the flag's value came from an environment variable. */
   #sourcesOf(message: string): string[] {
     // Strip the punctuation and value after a flag, as in `--port:` and `--role=boss`. Otherwise, no name would match.
     const named = message

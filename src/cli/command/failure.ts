@@ -108,7 +108,7 @@ function describeRequestError(error: RequestError, { connection, flags = [], arg
     if (method === 'GET') return whereOf(place, words) ?? flagOf(place, flags)
     return place[0] === 'filter' ? whereOf(place.slice(1), words) : undefined
   })
-  // If the message equals the line of an issue, use the variant of this line that names the flag.
+  // If the server's message is the text of one issue, use its text in `issues`, which names the flag, if there is one.
   const message = issues[issueLines(error.details).indexOf(error.message)] ?? error.message
   return {
     ...plain(error.code, message),
@@ -205,7 +205,7 @@ function issueLines(
   return details.omittedIssues === undefined ? lines : [...lines, `and ${details.omittedIssues} more`]
 }
 
-/** Returns `--created-from` for `createdFrom`, and `--template` for `templateId`. */
+/** Returns the flag for a query parameter: `--created-from` for `createdFrom`, and `--template` for `templateId`. */
 function flagOf([parameter, ...rest]: Issue['path'], flags: readonly string[]): string | undefined {
   if (typeof parameter !== 'string' || rest.some((part) => typeof part !== 'number')) return undefined
   const name = inWords(parameter, '-')
@@ -213,7 +213,7 @@ function flagOf([parameter, ...rest]: Issue['path'], flags: readonly string[]): 
   return flag && `--${flag}`
 }
 
-/** Returns `--where variable=…` if the command line has this filter. */
+/** Returns the filter of an issue as `--where variable=…`, if the command line sets this filter with `--where`. */
 function whereOf([filter]: Issue['path'], argv: readonly string[]): string | undefined {
   const isGiven = argv.some((word) => word.replace(/^--where=/, '').startsWith(`${filter}=`))
   return isGiven ? `--where ${filter}=…` : undefined

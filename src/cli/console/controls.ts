@@ -91,7 +91,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     else door.notify('There is no accepted scan to undo.')
   }
 
-  /** Shows the members of the group that can be accepted together. A second press of the key confirms. */
+  /** Shows the members who can still be accepted in the group. A second press of the key accepts all of them. */
   function group(): void {
     if (panel?.kind === 'group') {
       void letIn(panel.open, panel.open.length)
@@ -104,7 +104,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     else show({ kind: 'group', label: decision.label ?? '', open: decision.group.open })
   }
 
-  /** Scans the first `many` open members of a group separately, so that the rules apply to each pass. */
+  /** Scans the first `many` passes in `open` separately, so that the rules apply to each pass. */
   async function letIn(open: DoorGroup['open'], many: number): Promise<void> {
     if (many < 1 || many > open.length) return door.notify(`Type a number from 1 to ${open.length}.`)
     show(null)

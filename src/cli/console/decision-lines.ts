@@ -27,7 +27,7 @@ const SIGN_COLUMNS = 60
 /** The age after which a decision is dimmed. By then, the person has usually entered. */
 const FRESH_MS = 10_000
 
-/** The maximum clock difference of door and server. If `scannedAt` and `readAt` differ more, a validity date is set. */
+/** The maximum clock difference to the server. If `scannedAt` and `readAt` differ more, a scan has a validity date. */
 const SKEW_MS = 600_000
 
 /** The size of the area of the newest decision, in terminal cells. */
@@ -166,7 +166,7 @@ function wrapAtMost(text: string, width: number, most: number): string[] {
 function lastUse({ result, lastAcceptedAt, readAt, scannedAt }: Outcome, now: Date): string[] {
   if (lastAcceptedAt === null || result === 'accepted' || result === 'reversal') return []
   const text = `last let in ${clockTime(lastAcceptedAt)}`
-  // If the scan is as of another date, omit the time since the last use, which can have a time on that date.
+  // If the scan has a validity date, omit "… ago", because the recorded time of the last use can be on that date.
   const isShifted = Math.abs(Date.parse(scannedAt) - Date.parse(readAt)) > SKEW_MS
   if (isShifted || Date.parse(lastAcceptedAt) > now.getTime()) return [text]
   return [`${text}, ${age(lastAcceptedAt, now)} ago`]

@@ -19,10 +19,10 @@ export type Panel =
   | { kind: 'override'; field: keyof Overrides }
   /** The direction of the next scans, for the operator to confirm. */
   | { kind: 'direction'; to: Direction }
-  /** The passes of a group that can still be accepted, for the operator to confirm. */
+  /** The passes that can still be accepted in a group, for the operator to confirm. */
   | { kind: 'group'; label: string; open: DoorGroup['open'] }
   /**
-   * The outcomes of the passes of a group that were scanned together, rejected passes first. `first` is the index of
+   * The outcomes for passes of one group that were scanned together, rejected passes first. `first` is the index of
    * the first outcome on the screen.
    */
   | { kind: 'entered'; title: string; outcomes: readonly Outcome[]; first: number }

@@ -39,7 +39,7 @@ export async function runConsole(options: ConsoleOptions): Promise<Leftover> {
   const { stdin, stdout } = process
   const { clock, place, color } = options
   const reader = createInputReader((input) => {
-    // After the end, ignore scans, but still handle keys such as Ctrl-C.
+    // When the console is ending, ignore scans, but still handle keys such as Ctrl-C.
     if (!ended.signal.aborted || input.kind === 'key') controls.handle(input)
   })
   const bell = options.bell((message) => door.notify(message))

@@ -102,7 +102,7 @@ function zoneLines({ door: { movement }, place }: View, width: number): Line[] {
   const { text, style } = zoneStates[zone ? fullnessOf(zone) : 'free']
   const inside = zone ? `${count(zone.inside)}${zone.capacity === null ? '' : ` / ${count(zone.capacity)}`}` : '–'
   const name = zone?.name ?? place.zone?.name ?? ''
-  // Put the number inside before the name, so that a narrow screen omits a long name and not the number.
+  // Put the number of people before the name of the zone, so that a narrow screen omits a long name, not the number.
   const facts = [directionMarks[direction], `${inside} inside`, text].filter((fact) => fact !== null).join(' · ')
   const exits: Style = { background: 'cyan', color: 'black', bold: true }
   const look = direction === 'out' && text === null ? exits : style

@@ -96,7 +96,7 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
     const directory = `${content.webServiceURL.replace(/\/apple$/, '')}/sandbox`
     const { control } = await readDirectory(directory, 'apple')
     await register(await openAccount(content, directory, control), content)
-    // Forget the HTTP date from the previous service, because it cannot be compared with the dates of the new service.
+    // Forget `Last-Modified` of the previous service, because it cannot be compared with the dates of the new service.
     await file.update((device) => ({
       ...device,
       passes: device.passes.map((pass) => (isSame(pass, content) ? { ...pass, lastModified: null } : pass)),
@@ -176,7 +176,7 @@ function isNewer(lastModified: string, than: string | null): boolean {
   return than === null || Date.parse(lastModified) > Date.parse(than)
 }
 
-/** Returns a lock screen text for each changed field with a `changeMessage`. A field in both styles gets one text. */
+/** Returns a lock screen text per changed field with a `changeMessage`; only one if the poster repeats the field. */
 function bannersOf(before: OpenedPackage, after: OpenedPackage, language: string): string[] {
   const fieldsIn = (opened: OpenedPackage) => {
     const pass = passIn(opened, language)

@@ -7,7 +7,7 @@ export class SignatureError extends Error {
 
 export interface SignatureFacts {
   certificate: X509Certificate
-  /** The UID of the certificate's subject: the pass type that it can sign. */
+  /** The UID of the certificate's subject: the pass type that the certificate can sign. */
   passTypeIdentifier: string | undefined
   /** The OU of the certificate's subject. */
   teamIdentifier: string | undefined

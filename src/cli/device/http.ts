@@ -51,7 +51,7 @@ export async function call(url: string, { method = 'GET', headers = {}, json, si
 }
 
 /**
- * Calls `onPush` once connected and then for each message; resolves when the connection ends.
+ * Calls `onPush` when the connection opens, and then for each message; resolves when the connection ends.
  * @throws CliError CONNECTION_FAILED
  */
 export async function listen(url: string, signal: AbortSignal, onPush: () => Promise<void>): Promise<void> {
@@ -100,7 +100,7 @@ const SAVE_PREFIX = 'https://pay.google.com/gp/v/save/'
 const PKPASS = 'application/vnd.apple.pkpass'
 const MAX_REDIRECTS = 5
 
-/** Opens a hosted link like Safari on an iPhone; resolves to the package and the HTTP date of its content. */
+/** Opens a hosted link as Safari on an iPhone would; resolves to the package and its `Last-Modified` header. */
 export async function downloadPass(link: string): Promise<{ archive: Buffer; lastModified: string | null }> {
   const { answer } = await open(link, 'apple')
   if (answer?.header('content-type')?.startsWith(PKPASS)) {
@@ -109,7 +109,7 @@ export async function downloadPass(link: string): Promise<{ archive: Buffer; las
   throw new CliError('The link opened a page, not a pass', { hint: 'use the apple or the smart link of the pass.' })
 }
 
-/** Opens a hosted link like Chrome on Android; resolves to the JWT without calling Google. */
+/** Opens a hosted link as Chrome on Android would; resolves to the JWT without calling Google. */
 export async function findSaveJwt(link: string): Promise<string> {
   const { location } = await open(link, 'google')
   if (location?.startsWith(SAVE_PREFIX)) return location.slice(SAVE_PREFIX.length)

@@ -16,7 +16,7 @@ export interface VerifiedPackage {
 }
 
 /**
- * Opens a .pkpass file like a phone, and verifies the signature independently with openssl.
+ * Opens a .pkpass file as a phone would, and verifies the signature independently with openssl.
  * @param rootPem file of the trusted root
  * @param folder a folder for temporary files, which are deleted
  * @throws CliError PASS_REFUSED, or if openssl is not installed

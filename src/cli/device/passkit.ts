@@ -58,8 +58,8 @@ export function requestsOf(passTypeIdentifier: string) {
       known: [200, 204],
     }),
     /**
-     * Fetches the package. 304 means that the package has not changed since the given HTTP date, and 401 that the
-     * service no longer has the pass.
+     * Fetches the package. `since` is an earlier `Last-Modified` header. 304 means that the package has not changed
+     * since then, and 401 that the service no longer has the pass.
      */
     fetch: (pass: PassSecret, since: string | null): PassKitRequest => ({
       what: 'fetch the pass',

@@ -19,7 +19,7 @@ const AppleAccount = z.object({
   /** PassKit's deviceLibraryIdentifier. */
   deviceId: z.string(),
   pushToken: z.string(),
-  /** The tag of the last list of changed serial numbers; `null` before the first. */
+  /** The tag of the last list of changed serial numbers; `null` before the first list. */
   updatedSince: z.string().nullable(),
 })
 export type AppleAccount = z.output<typeof AppleAccount>
@@ -28,7 +28,7 @@ const ApplePass = z.object({
   content: PassJson,
   /** Translations of the package, by language and original text. */
   strings: PassStrings.default({}),
-  /** The HTTP date of the shown content; `null` until it was first fetched from the web service. */
+  /** The `Last-Modified` header of the shown content; `null` until it was first fetched from the web service. */
   lastModified: z.string().nullable(),
   installedAt: z.string(),
   updatedAt: z.string(),
@@ -48,7 +48,7 @@ const GooglePass = z.object({
 })
 export type GooglePass = z.output<typeof GooglePass>
 
-/** The phone's language, a BCP 47 tag. Phones in files without a language use English. */
+/** The phone's language, a BCP 47 tag. If the phone's file has no language, this is English. */
 const Spoken = z.string().default('en')
 
 export const iosVersions = [26, 27] as const

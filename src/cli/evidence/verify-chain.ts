@@ -47,7 +47,7 @@ export interface Known {
   kept: SignedHead[]
 }
 
-/** Reads the files of `knownFlags`. @throws CliError */
+/** Reads the files that the flags in `knownFlags` name. @throws CliError */
 export async function readKnown(flags: Interfaces.InferredFlags<typeof knownFlags>): Promise<Known> {
   const file = flags['public-key']
   const publicKey = file === undefined ? undefined : String(await readNamed(file))

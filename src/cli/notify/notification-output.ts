@@ -61,7 +61,7 @@ export function warnOfPast({ sendAt }: MessageCreate, now: Date, note: (message:
   if (sendAt !== undefined && new Date(sendAt) <= now) note('Warning: --at is in the past: the message is sent now.')
 }
 
-/** Parses texts by language. The language precedes the first equals sign. The server validates the languages. */
+/** Parses texts in the form `language=text`, split at the first `=`. The server validates the languages. */
 function textsIn(flag: string, given: string[] | undefined): WrittenText | undefined {
   if (!given) return undefined
   const texts = new Map<string, string>()

@@ -40,7 +40,7 @@ interface Help<A extends Arguments, F extends FlagInputs> {
 interface Printed<A extends Arguments, F extends FlagInputs, R> extends Help<A, F> {
   /** Returns the value of `--json`; by default the result. */
   value?(result: R): unknown
-  /** Formats the result for people. If it is missing or returns undefined, nothing is printed. */
+  /** Formats the result for people. If this function is missing or returns undefined, nothing is printed. */
   print?(result: R, input: Input<A, F>): string | undefined | Promise<string>
   note?(result: R, input: Input<A, F>): string | undefined
 }

@@ -225,7 +225,7 @@ function valuesOf(given: string[] | string): string[] {
   return [...new Set(values.map((value) => value.trim()))]
 }
 
-/** Returns a warning for each variable that is close to the name of a server setting, with a suggestion. */
+/** Returns a warning for each variable whose name is close to that of a server setting, with a suggestion. */
 export function mistypedVariables(names: readonly string[] = ownVariables()): string[] {
   const settings = Object.values(serveFlags).flatMap(({ env }) => env ?? [])
   const unknown = names.filter((name) => !settings.includes(name))

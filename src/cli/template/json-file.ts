@@ -77,7 +77,7 @@ function parseText(path: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    // Remove the excerpt of the file that V8 appends to the message.
+    // Remove the file excerpt that V8 appends to the message.
     const message = (error as Error).message.replace(/^(Unexpected token '.{1,2}'), .*$/su, '$1')
     const place = placeOf(text, Number(/at position (\d+)/.exec(message)?.[1] ?? tokenOffset(text)))
     throw new CliError(`${path}:${place.line}:${place.column} is not valid JSON: ${message}`, {

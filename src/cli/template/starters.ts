@@ -33,7 +33,7 @@ export interface StarterFacts {
 /** The side of the icon, in pixels. The icon is sharp even in a wallet that shows it as the logo. */
 export const ICON_SIDE = 660
 
-/** Creates a template file and its icon, without which publishing can fail. @throws UsageError as `starterTemplate` */
+/** Creates a template file and the icon that publishing can require. @throws UsageError if the key is not valid */
 export function starterFiles(kind: StarterKind, facts: StarterFacts) {
   const { background } = starters[kind].definition.design.colors
   return {

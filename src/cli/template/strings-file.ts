@@ -44,9 +44,9 @@ export function stringsFor({ path, definition }: TemplateFile, language: string)
 
 /**
  * Writes the translations of a strings file into the template file, whose other text stays unchanged. Skips entries
- * without a target. If any entry does not match, writes nothing.
+ * without a target. If any entry does not match the template file, throws an error and writes nothing.
  * @returns the number of changed texts, and of texts without a translation
- * @throws CliError with every entry that does not match, by line and column; UsageError as `stringsFor`
+ * @throws CliError with each mismatch, by line and column; UsageError if the template does not have the language
  */
 export async function writeStrings(file: TemplateFile, path: string) {
   const strings = await readJsonFile(path, Strings, 'a file of strings')
@@ -128,7 +128,7 @@ function inDefault(text: WrittenText, language: string, source: string): Record<
   return typeof text === 'string' ? { [language]: source } : text
 }
 
-/** Returns issues of the new texts that would prevent publishing. Ignores other issues, which a draft can have. */
+/** Returns issues in the new texts, if they would prevent publishing. Ignores other issues, which a draft can have. */
 function checkChanged(definition: WrittenDefinition, changes: readonly Change[]): Issue[] {
   const changed = structuredClone(definition)
   for (const { place, text } of changes) {

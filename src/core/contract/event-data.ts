@@ -20,7 +20,7 @@ const changedFields = [
 
 /** The name of a field that an update changed. /openapi.json allows any text, so that later versions can add names. */
 const ChangedField = z.enum(changedFields).meta({ describedAs: { type: 'string', examples: changedFields } })
-/** The name of a top-level field of a pass that an update changed. */
+/** The name of a top-level pass field that an update changed. */
 export type ChangedField = z.output<typeof ChangedField>
 
 const Identifiers = Pass.pick({

@@ -13,7 +13,7 @@ const Capacity = z.int().min(1).max(MAX_PEOPLE)
 const Reason = text(1, 255)
 const ExternalRef = text(1, 255)
 
-/** The behavior of a zone at its capacity: warn accepts further entries, and deny rejects them. */
+/** The behavior of a zone at its capacity: `warn` accepts further entries, and `deny` rejects them. */
 export const WhenFull = z.enum(['warn', 'deny'])
 export type WhenFull = z.output<typeof WhenFull>
 

@@ -98,7 +98,7 @@ export function shareOf({ inside, capacity }: Pick<Zone, 'inside' | 'capacity'>)
   return capacity === null ? null : Math.floor((Math.max(0, inside) * 100) / capacity) / 100
 }
 
-/** The total of consecutive minutes of a curve. */
+/** Consecutive minutes of a curve, combined: the sums of their entries and exits. */
 export interface Stretch {
   at: string
   entries: number

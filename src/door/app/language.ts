@@ -11,7 +11,7 @@ export interface AppLanguage {
   words: AppWords
 }
 
-/** Returns the first language of the phone that is supported, else English. */
+/** Returns the phone's first language that is supported, else English. */
 export function appLanguage(locales: readonly string[]): AppLanguage {
   const found = nearestLanguage(locales, spokenLanguages)
   const tag = (found?.language ?? 'en') as SpokenLanguage

@@ -31,7 +31,7 @@ export interface ConnectionOptions {
   random: () => number
   /** Whether the page is visible. A hidden page does not probe a server that responds. */
   isVisible: () => boolean
-  /** Returns the milliseconds since the last request of this door that the server answered. */
+  /** Returns the milliseconds since the server last answered a request of this door. */
   quietMs: () => number
   /** Whether uploads or other work are due in addition to a probe. */
   isDue: () => boolean
@@ -190,7 +190,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     lost,
     retry,
     async flush() {
-      // Wait for a running upload and then check again, because that upload can lack the newest entries.
+      // Wait for a running check, and then check again, because the running check might not upload the newest entries.
       await running
       await checkOnce()
     },

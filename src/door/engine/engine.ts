@@ -43,7 +43,7 @@ export interface DoorEngine {
   scanAll(passIds: readonly string[], options?: ScanOptions): Promise<Decision[]>
   /** Reverses an accepted scan: in the ledger immediately or, if offline, when the server is reachable again. */
   undo(decision: Decision): Promise<Decision>
-  /** Returns passes of the stored list whose name or external ID contains a text, exact matches first. */
+  /** Returns the passes in the stored list that have a text in their name or external ID, exact matches first. */
   search(text: string, limit: number): Promise<Candidate[]>
   /** Returns a pass of the stored list with the state of its group; `undefined` if the list lacks the pass. */
   look(passId: string): Promise<{ candidate: Candidate; group: DoorGroup | null } | undefined>
@@ -159,7 +159,7 @@ export interface EngineState {
   uploadRejection: string | null
   /** The number of decisions, reversals, and counts without a scan that are not uploaded. */
   pending: number
-  /** The decisions of this phone with which the server disagreed, newest first. */
+  /** This phone's decisions with which the server disagreed, newest first. */
   conflicts: readonly Decision[]
   /** The latest scans of this phone, newest first. */
   recent: readonly Decision[]

@@ -18,7 +18,7 @@ export interface EngineSettings {
   storesMovement: boolean
   /** Returns the project, device, and gate that each scan reports. */
   station: (door: Identity['door']) => Station
-  /** Returns the message of a scan that the server rejected. */
+  /** Returns the message for a scan that the server rejected. */
   rejectionText: (rejection: { status: number; message: string }) => string
 }
 

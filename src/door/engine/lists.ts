@@ -8,7 +8,7 @@ import type { EngineStore, NamedItem } from './store/engine-store.ts'
 
 /**
  * The interval of updates of the stored list of passes, in milliseconds. All doors of a project get the same snapshot
- * for 20 seconds. This interval plus the interval of probes is shorter than that, so that no door skips a snapshot
+ * for 20 seconds. This interval plus the interval of probes is less than 20 seconds, so that no door skips a snapshot
  * (decisions/0010).
  */
 const REFRESH_MS = 15_000

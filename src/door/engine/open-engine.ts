@@ -11,7 +11,7 @@ import { claimFailure, createDoorServer, type EngineContext, identityOf } from '
 import { type Identity, StorageFullError } from './store/engine-store.ts'
 import { createUploads } from './uploads.ts'
 
-/** The problems that end when the phone becomes another door. */
+/** The problems that concern only one door. They are cleared when this phone starts as another door. */
 const OF_A_DOOR = ['revoked', 'storage_lost', 'storage_full', 'refused', 'zone_deleted'] as const
 
 /** Opens the engine of this phone, whether the phone is a door or not: see DoorEngine. */

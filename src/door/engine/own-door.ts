@@ -15,7 +15,7 @@ export interface OwnDoor extends Pick<DoorEngine, 'moveTo' | 'setMovement'> {
 }
 
 interface OwnDoorOptions {
-  /** Stores the identity. */
+  /** Stores the identity of this door, which includes its token. */
   keep: (identity: Identity) => Promise<void>
   /** Called if the server does not have the zone and direction yet. */
   onUnsent: () => void

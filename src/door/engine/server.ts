@@ -29,7 +29,7 @@ export interface SnapshotPage {
 }
 
 export interface DoorServer {
-  /** Returns the milliseconds since the last request with the token of this door that the server answered. */
+  /** Returns the milliseconds since the server last answered a request with the token of this door. */
   quietMs(): number
   claim(body: { code: string; name: string }): Promise<Reply<DoorClaim>>
   /** Reads this door from the server. The engine also probes the connection with this request. */

@@ -135,7 +135,7 @@ const posterSources: Record<string, string[]> = {
   backFields: ['backFields'],
 }
 
-/** Returns the groups of a poster that the service would not derive from the classic style. */
+/** Returns the poster groups that the service would not derive from the classic style. */
 function otherPosterGroups(poster: JsonObject, classic: JsonObject): string[] {
   const plain = (style: JsonObject, groups: string[]) =>
     JSON.stringify(

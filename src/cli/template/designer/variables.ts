@@ -17,7 +17,7 @@ const MAX_NAME = 60
 /** The maximum number of variables, as in the schema of a definition. */
 const MAX_VARIABLES = 200
 
-/** The variables of a definition, with the values of the template as examples. */
+/** The variables of the definition that an import creates. Their examples are the values in the imported template. */
 export class Variables {
   readonly #byName = new Map<string, WrittenVariable>()
 

@@ -100,7 +100,7 @@ export const Count = z.int().min(0)
 /** An integer of at least 1. */
 export const PositiveInt = z.int().min(1)
 
-/** The page schema by item schema. Cached, so that /openapi.json has only one page schema of each item. */
+/** The page schema by item schema. Cached, so that /openapi.json has only one page schema for each item. */
 const pages = new WeakMap<z.ZodType, z.ZodType>()
 
 /** Returns the schema of a list page. */

@@ -248,7 +248,7 @@ export const GoogleOverrides = z.strictObject({
 })
 export type GoogleOverrides = z.output<typeof GoogleOverrides>
 
-/** The details of a pass that the operator at the door sees. Wallets do not show them. */
+/** The pass details that the operator at the door sees. Wallets do not show them. */
 export const DoorInstructions = z.strictObject({
   /** The names of the variables to show, with their labels, to the operator. */
   show: z.array(VariableName).max(10).default([]),

@@ -133,7 +133,7 @@ export function windowParams<const N extends WindowNames>(names: N, items: strin
 
 type WindowNames = readonly [from: string, to: string, since: string, until: string]
 
-/** Rejects a bound of a time window that is given under both of its names. */
+/** Rejects a time window's bound that is given under both of its names. */
 export function checkWindow(names: WindowNames, query: Record<string, unknown>, context: z.RefinementCtx): void {
   const [from, to, since, until] = names
   for (const [name, other] of [

@@ -173,7 +173,7 @@ export const DoorGroup = z
   .describe('Set if the pass is in a group.')
 export type DoorGroup = z.output<typeof DoorGroup>
 
-/** The properties of a pass that door staff see, at the time of the response. */
+/** The pass properties that door staff see, at the time of the response. */
 export const PassSummary = z.strictObject({
   id: Uuid,
   externalPassId: z.string(),

@@ -15,7 +15,7 @@ export const VALUE_SIZE = 17
 export const LOGO = { width: 160, height: 40 } as const
 /** The width and height of the thumbnail. */
 export const THUMBNAIL = 90
-/** The maximum share of the first line that the header fields take. */
+/** The maximum share that the header fields take of the first line. */
 export const HEADER_SHARE = 0.6
 /** The width of the transit icon between origin and destination, including the gaps on both sides. */
 export const SIGN_WIDTH = 64

@@ -268,8 +268,8 @@ export function barcodeMessage(definition: Definition, scope: Scope): string {
 }
 
 /**
- * Returns a barcode format of the definition in which scanners can alter messages: that of the design, or else of an
- * override. `undefined` if there is none.
+ * Returns the first barcode format of a definition (of the design, then of the overrides) in which scanners can alter
+ * messages. Returns `undefined` if there is none.
  */
 export function readFormatOf({ design, apple, google }: Definition): BarcodeFormat | undefined {
   const overrides = [

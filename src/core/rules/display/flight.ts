@@ -99,7 +99,7 @@ const AIRLINE_OF_FLIGHT = /^([A-Z0-9]{2}) ?\d{1,4}$/
 const NUMBER_OF_FLIGHT = /^[A-Z0-9]{2} ?(\d{1,4})$/
 const ANYTHING = /^([\s\S]+)$/
 
-/** Returns for each fact of the flight the text that contains it. `undefined` if the pass is not for a flight. */
+/** Returns, for each fact of the flight, the text that contains it. `undefined` if the pass is not for a flight. */
 function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: FlightContent) {
   const apple = mergeUnder(appleOf({ trip }), overrides)
   if (apple.transitType !== 'PKTransitTypeAir' || (google?.kind ?? 'flight') !== 'flight') return undefined

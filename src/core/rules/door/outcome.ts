@@ -98,7 +98,7 @@ export function outcomeOfResponse(attempt: Attempt, { scan, pass, zone, ...answe
   }
 }
 
-/** Returns the facts of a pass that a door shows. All are null without a pass. */
+/** Returns the pass facts that a door shows. All are null without a pass. */
 export function passFacts(pass: Pick<PassSummary, 'externalPassId' | 'label' | 'templateName' | 'door'> | null) {
   const { externalPassId = null, label = null, templateName = null, door = null } = pass ?? {}
   return { externalPassId, label, templateName, door }

@@ -85,7 +85,7 @@ export function ownScanOf(decision: OfflineDecision, recordedAt: string | null |
  */
 const OVERLAP_MS = 5_000
 
-/** Whether a snapshot surely contains a scan. True for a rejected scan (`null`), so that it no longer counts. */
+/** Whether a snapshot surely contains a scan. True for a rejected scan (`null`), so that this scan no longer counts. */
 export function isListed(recordedAt: string | null | undefined, generatedAt: string): boolean {
   if (recordedAt === undefined) return false
   return recordedAt === null || Date.parse(recordedAt) < Date.parse(generatedAt) - OVERLAP_MS

@@ -45,7 +45,7 @@ const COLORED = { foreground: 'Values', label: 'Labels' }
 type ColorRole = keyof Card['colors']
 
 interface Variant {
-  /** A phrase for messages that names the state. Empty if there is only one state. */
+  /** A phrase that names the state in messages. Empty if there is only one state. */
   state: string
   colors: Card['colors']
   /** The image source of the strip in this state, if the strip is one of the choices. */
@@ -85,7 +85,7 @@ const LARGE = 24
 const MIN_CONTRAST_OF_LARGE = 3
 
 /**
- * The share of the area behind a text in which a lower contrast is allowed. A photo has light and dark spots, and a
+ * The share of the area behind a text that can have a lower contrast. A photo has light and dark spots, and a
  * word remains readable if a few letters are faint.
  */
 const FAINT_SHARE = 0.25
@@ -156,7 +156,8 @@ function textBox(
 }
 
 /**
- * Yields the cells of a mosaic in a part of the strip. The strip fills its frame, so two sides of it can be cropped.
+ * Yields the cells of a strip's mosaic (its average colors) that a box covers. The image is scaled until it covers its
+ * frame, so its left and right edges, or its top and bottom edges, can be outside the frame.
  */
 function* cellsIn({ width, height, mosaic }: StripPixels, frameHeight: number, box: Box): Generator<Uint8Array> {
   const ratio = width / height / (375 / frameHeight)
@@ -170,10 +171,7 @@ function* cellsIn({ width, height, mosaic }: StripPixels, frameHeight: number, b
   }
 }
 
-/**
- * Returns the indexes of the cells in a part of a row or column. `from` and `to` are shares of the visible part, which
- * is in the middle.
- */
+/** Returns the indexes of cells in a row or column. `from` and `to` are shares of its visible part, in the middle. */
 function indexes(from: number, to: number, visible: number, count: number): number[] {
   const place = (share: number) => ((1 - visible) / 2 + share * visible) * count
   const [first, last] = [Math.floor(place(from)), Math.min(count, Math.ceil(place(to)))]

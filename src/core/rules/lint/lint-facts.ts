@@ -19,7 +19,7 @@ export interface AppleFacts {
   strips: ReadonlyMap<string, StripPixels>
 }
 
-/** A strip image: its mosaic, and its size in pixels. */
+/** A strip image: its mosaic (a grid of average colors), and its size in pixels. */
 export interface StripPixels extends PixelSize {
   mosaic: Mosaic
 }

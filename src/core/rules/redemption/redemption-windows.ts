@@ -135,8 +135,8 @@ export function placesInTime(
 }
 
 /**
- * Returns the time of an attempt in a window. Uses the UTC offset of the window's start, because time zones are slow to
- * compute and a date can have hundreds of windows.
+ * Moves an attempt to the date of a window: returns the real time of day on that date, clamped into the window. Uses
+ * the UTC offset of the window's start, because time zones are slow to compute and a date can have hundreds of windows.
  */
 function placeInWindow(selected: Window, realTime: Date, validityDate: string): Placement {
   const offset = Date.parse(selected.start!.replace(/(z|[+-][\d:]+)$/i, 'Z')) - selected.from

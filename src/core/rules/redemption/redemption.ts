@@ -85,7 +85,7 @@ export function explainRedemption(attempt: PlacedAttempt, history: RedemptionHis
   })
 }
 
-/** Whether a pass is expired at the time of the attempt or, with a validity date, expired before this date. */
+/** Whether the pass has expired at the attempt's time or, if the attempt has a validity date, before that date. */
 export function isPastExpiry({ expiresAt, policy, validityDate, asOf }: PlacedAttempt): boolean {
   if (expiresAt === null) return false
   return validityDate === undefined ? asOf >= expiresAt : expiryDate(expiresAt, policy) < validityDate

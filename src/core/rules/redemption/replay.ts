@@ -142,7 +142,7 @@ function evaluate(
   status: PassStatus,
 ): ScanDecision {
   const validityDate = validateAsOf ?? undefined
-  // The ledger lacks the real time of a scan as of another date, so use the time of its recording, which is close.
+  // The ledger lacks the real time of a scan with a validity date, so use the time of its recording, which is close.
   const realTime = validityDate === undefined ? scannedAt : recordedAt
   const plan = planRedemption({ status, expiresAt: null, policy, realTime, validityDate, scanContextKey })
   const found = { plan, history: uses.historyOf(plan) }

@@ -25,13 +25,13 @@ export function ledgerResult(result: ScanResult): LedgerResult {
   return result === 'accepted' || result === 'reversal' ? result : 'denied'
 }
 
-/** Returns the result that the operator saw for a ledger entry. The reason determines the kind of rejection. */
+/** Returns the result that door staff saw for a ledger entry. The reason determines the kind of rejection. */
 export function resultOf({ result, reason }: { result: LedgerResult; reason: LedgerReason | null }): ScanResult {
   if (result !== 'denied') return result
   return (reason && rejections[reason]) ?? 'denied'
 }
 
-/** Returns the reason code that the operator saw. If the server and a device disagreed, this is the device's reason. */
+/** Returns the reason code that door staff saw. If the server and a device disagreed, this is the device's reason. */
 export function reasonCodeOf({
   reasonCode,
   reason,

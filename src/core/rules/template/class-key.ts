@@ -6,7 +6,7 @@ import { fill, placeholdersDeep, placeholdersIn, placeholdersOfOnePass, type Sco
 
 /** The Google class that a pass needs. Passes with the same version and digest share the class and its content. */
 export interface ClassClaim {
-  /** The digest of the filled `google.classKey`, or else of `values`. Covers the issuer unless it is the default. */
+  /** The digest of the filled `google.classKey`, or else of `values`. Also covers an issuer other than the default. */
   keyDigest: string
   values: Record<string, string>
 }

@@ -12,7 +12,7 @@ export interface Movement {
   place?: string | undefined
 }
 
-/** The use of a pass that an entry debited. */
+/** The use that an entry debited from a pass. */
 export interface MovementUse {
   scanId: string | null
   scannedAt: Date

@@ -11,7 +11,7 @@ export interface Scanning {
   /** Whether a decision takes long enough to show that it is pending. */
   isSlow: boolean
   evaluate(request: ScanRequest): Promise<void>
-  /** Scans other members of a group. Each decision is shown separately, rejected ones first. */
+  /** Scans other members of a group. Each decision is shown separately, rejections first. */
   letIn(members: DoorGroup['open']): Promise<void>
   undo(decision: Decision): Promise<void>
   next(): void
