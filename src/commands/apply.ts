@@ -15,10 +15,10 @@ export default class Apply extends ClientCommand {
   static override description =
     'Reads projects/*.json, templates/*.json, webhooks/*.json, and limits.json in a folder, shows the changes, and ' +
     'asks for confirmation. Projects are matched by name, templates by key, and webhooks by url; "project" in a ' +
-    'template file names the project of the template. If a file omits a key, the value on the server does not ' +
-    'change. A kind without a folder is ignored. Templates become drafts unless --publish is set. Nothing is deleted ' +
-    'without --prune. After a failure, run the command again to continue. Limits are only compared: an operator must ' +
-    'set them. Exits with 3 if --plan finds differences, or if an operator must set limits.'
+    'template file names the project of the template. A property that a file omits keeps its value on the server. A ' +
+    'kind without a folder is ignored. Templates become drafts unless --publish is set. Nothing is deleted without ' +
+    '--prune. After a failure, run the command again to continue. Limits are only compared: an operator must set ' +
+    'them. Exits with 3 if --plan finds differences, or if an operator must set limits.'
   static override examples = [
     {
       description: 'Show the changes, and apply them after a confirmation',
@@ -40,8 +40,8 @@ export default class Apply extends ClientCommand {
     publish: Flags.boolean({ summary: 'Publish the templates instead of only saving drafts.' }),
     prune: Flags.boolean({
       summary:
-        'Delete projects, templates, and webhooks without a file. A kind without a folder is ignored. Asks for ' +
-        'confirmation of each deletion, unless --yes is set.',
+        'Delete projects, templates, and webhooks that no file describes. For example, if webhooks/ does not exist, ' +
+        'no webhook is deleted. Asks for confirmation of each deletion, unless --yes is set.',
     }),
     secrets: Flags.string({
       summary: 'Private file for the signing secrets of new webhooks (default: webhook-secrets.json in the folder).',

@@ -30,7 +30,7 @@ export default class Import extends BulkCommand {
       command: '<%= config.bin %> import members.csv --template member-card --identity acme --failures failures.csv',
     },
     {
-      description: 'Use the serial number as your key, and the templates of the rows',
+      description: 'Use the serial number as the external ID, and take the template of each row from the file',
       command: '<%= config.bin %> import all.csv --external-id-column serialNumber --identity acme --yes',
     },
   ]
@@ -47,7 +47,7 @@ export default class Import extends BulkCommand {
       default: 'label',
     }),
     out: Flags.string({
-      summary: 'Output file: the input rows with pass IDs; - writes to stdout, without a journal.',
+      summary: 'Output file: the input rows with pass IDs; - writes to stdout, and no journal records the progress.',
     }),
     ...batchFlags,
   }

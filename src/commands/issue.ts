@@ -56,7 +56,7 @@ export default class Issue extends BulkCommand {
     }),
     'group-column': groupColumnFlag,
     out: Flags.string({
-      summary: 'Output file: the input rows with pass IDs and links; - writes to stdout, without a journal.',
+      summary: 'Output file: input rows with pass IDs and links; - is stdout, and no journal records the progress.',
     }),
     existing: existingFlag,
     ...batchFlags,

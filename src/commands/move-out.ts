@@ -31,7 +31,7 @@ export default class MoveOut extends BaseCommand {
     workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
     to: Flags.string({ summary: 'New webServiceURL of the packages: an https address without /v1.' }),
     pace: Flags.integer({
-      summary: 'Passes per second for which phones get a push (default: 50, or the pace of the running move).',
+      summary: 'Rate of the pushes, in passes per second (default: 50, or the pace of the running move).',
       min: 1,
       max: 1_000,
     }),
@@ -115,7 +115,7 @@ export default class MoveOut extends BaseCommand {
         if (stop.signal.aborted) {
           const hint =
             'to see the progress, run "passes move-out --status"; to stop the move, run "passes move-out --cancel".'
-          throw new InterruptedError('The servers continue without this command.', { hint })
+          throw new InterruptedError('The servers of the database continue the move.', { hint })
         }
       }
     } finally {

@@ -17,7 +17,7 @@ export default class Serve extends BaseCommand {
   static override summary = 'Run the server: the API, hosted pages, and background work.'
   static override description =
     'Migrates the database, and then starts the server. In an empty database, the server creates the workspace ' +
-    '"default" and an owner token. A terminal shows this token once. Without a terminal, the token is written to a ' +
+    '"default" and an owner token. In a terminal, this token is shown once. Without a terminal, it is written to a ' +
     'private file next to the SQLite file, such as passes.db.token; with PostgreSQL, run "passes token create". A ' +
     'platform without credentials runs in the sandbox. On SIGTERM and Ctrl-C, the server finishes requests in ' +
     'flight. On SIGTERM, /readyz fails first, so that proxies stop sending requests (--drain-seconds).'

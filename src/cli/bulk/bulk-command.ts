@@ -27,7 +27,7 @@ export const batchFlags = {
 
 export const bulkArgs = {
   file: Args.string({
-    description: 'CSV file with a header line; - reads stdin, without a journal.',
+    description: 'CSV file with a header line; - reads stdin, and no journal records the progress.',
     required: true,
   }),
 }

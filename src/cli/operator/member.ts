@@ -21,7 +21,7 @@ const shape: ListShape<ListedMember> = {
       name: 'roles',
       value: ({ roles }) =>
         roles.map(({ role, projectIds }) => (projectIds ? `${role} (${projectIds.join(' ')})` : role)).join(', '),
-      none: 'of the provider',
+      none: 'from a group',
     },
     { name: 'sessions', value: ({ sessions }) => sessions.length },
     { name: 'lastUsedAt', value: ({ sessions }) => lastUse(sessions), kind: 'time', title: 'last used', none: 'never' },
@@ -82,8 +82,7 @@ export const commands: ResourceCommands = {
   }),
   'member:list': itemsCommand({
     summary: 'List the members of a workspace with their roles and sessions.',
-    description:
-      'People who are not members, but have a role from a group of the provider, are listed while they have a session.',
+    description: 'Also lists non-members, while they have a session with a role from a group at the sign-in provider.',
     examples: ['member list', 'member list --workspace acme --json'],
     flags: { ...databaseFlags, workspace: workspaceFlag },
     async read({ flags }) {

@@ -57,7 +57,7 @@ export const commands: ResourceCommands = {
   }),
   'profile:list': itemsCommand({
     summary: 'List the stored profiles, and the one in use.',
-    description: 'The profile in use is set by PASSES_PROFILE, or else by "passes profile use". Tokens are not shown.',
+    description: 'PASSES_PROFILE or, without it, "passes profile use" sets the profile in use. Tokens are not shown.',
     examples: ['profile list', 'profile list --json'],
     read() {
       const { name: inUse, path } = profileInUse()

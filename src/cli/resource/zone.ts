@@ -51,7 +51,7 @@ export const commands: ResourceCommands = {
     print: showZone,
   }),
   'zone:list': listCommand({
-    summary: 'List zones and the number of people inside, newest first.',
+    summary: 'List zones, newest first, with the number of people inside.',
     examples: ['zone list --project "Spring fair"', 'zone list --all --json'],
     flags: { project: named('project', filterFlag('Only zones of this project.')) },
     query: ({ project }) => ({ projectId: project }),

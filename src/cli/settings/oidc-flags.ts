@@ -7,15 +7,15 @@ import { UsageError } from '../command/cli-error.ts'
 export const oidcFlags = {
   'oidc-issuer': Flags.url({
     summary:
-      'Issuer of the OpenID Connect provider at which people sign in to the desk, such as https://login.example.com ' +
-      '(default: no sign-in).',
+      'Issuer of the OpenID Connect provider, such as https://login.example.com (default: no sign-in). People sign ' +
+      'in there to use the desk, the page /desk of this server.',
   }),
   'oidc-client-id': Flags.string({ summary: 'Client ID of this server at the provider.' }),
   'oidc-client-secret': Flags.string({
-    summary: 'Client secret of this server at the provider: a file, or the secret in PASSES_OIDC_CLIENT_SECRET.',
+    summary: 'Client secret at the provider: a file; PASSES_OIDC_CLIENT_SECRET can also contain the secret itself.',
   }),
   'oidc-trust-email': Flags.boolean({
-    summary: 'Accept email addresses that the provider does not mark as verified, as with Entra ID.',
+    summary: 'Accept email addresses that the provider does not mark as verified. Entra ID, for example, marks none.',
   }),
   'oidc-roles-claim': Flags.string({
     summary:

@@ -175,7 +175,7 @@ export const serveFlags = {
       max: 1_000_000,
     }),
     'link-ttl': Flags.integer({
-      summary: 'Days for which the hosted links of a pass without an expiry work.',
+      summary: 'Days for which hosted links work if their pass has no expiry.',
       default: 400,
       min: 1,
     }),

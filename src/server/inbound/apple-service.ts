@@ -219,7 +219,7 @@ async function authenticatePass(
   if (found && token && isEqual(token, found.pass.appleToken)) return found
   limitRejected(event)
   throw new ApiError('UNAUTHORIZED', {
-    message: 'Send the authentication token of the pass as Authorization: ApplePass.',
+    message: 'Send the authentication token of the pass as Authorization: ApplePass <token>.',
   })
 }
 

@@ -104,7 +104,7 @@ export async function sendToClass(
 }
 
 function heldBack(): RescheduleError {
-  return new RescheduleError('The message of the class is being sent.', {
+  return new RescheduleError('Another job is sending the broadcast to this Google Wallet class.', {
     retryAfterSeconds: 1,
     countsAsAttempt: false,
   })

@@ -152,7 +152,7 @@ async function checkTarget(target: string, force: boolean): Promise<boolean> {
     throw new OperatorError(`${target} is open: stop the servers that use it, then restore.`)
   }
   if (!force && (await holdsData(target))) {
-    throw new OperatorError(`${target} contains data; --force replaces it, and keeps it next to the new one.`)
+    throw new OperatorError(`${target} contains data; --force replaces it, and keeps the old file next to the new one.`)
   }
   return true
 }

@@ -150,7 +150,7 @@ export function retireIdentity(
       }
       if (only) {
         if (!(await tx.identities.retireGrant(only.id, known.id)))
-          throw new OperatorError(`Workspace ${only.name} cannot use ${name}.`)
+          throw new OperatorError(`Workspace ${only.name} already cannot use identity ${name}: nothing was changed.`)
         await auditOperator(tx, only.id, { action: 'identity.retire', targetId: known.id }, at)
         return show(tx, known)
       }

@@ -36,7 +36,7 @@ export function parseMoveTarget(text: string): { url: string } | { problem: stri
     return { problem: 'must begin with https://, because phones use no other scheme' }
   }
   if (username !== '' || password !== '') return { problem: 'must not contain a user or a password' }
-  if (search !== '' || hash !== '') return { problem: 'must end with its path, to which phones append theirs' }
+  if (search !== '' || hash !== '') return { problem: 'must have no query or fragment, because phones append a path' }
   const path = pathname.replace(/\/+$/, '')
   if (/\/v1$/.test(path)) return { problem: 'must not end with /v1, which phones append' }
   return { url: `${origin}${path}` }

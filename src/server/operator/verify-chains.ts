@@ -193,7 +193,7 @@ export async function* proveChain(
   const head = await store.chainReader.findHead(key)
   const keys = await store.chainHeads.findKeys(workspaceId)
   if (!head || !keys)
-    throw new OperatorError(`No entry of ${name} is chained yet: a running server does so in seconds.`)
+    throw new OperatorError(`No entry of ${name} is chained yet: a running server chains entries in seconds.`)
   yield line({ format: 'passes-evidence-1', publicKey: keys.publicKey, head: headJson(head) })
   for (const { hour: _, ...signed } of await store.chainReader.listHourlyHeads(key)) {
     // Skip heads that were signed since `head` was read.

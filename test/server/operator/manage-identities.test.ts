@@ -63,7 +63,7 @@ test.each(dialects)(
         return [rows.map(({ status }) => status), one?.status, last?.action]
       })
     await withStore(config.databaseUrl, (store) => insertWorkspace(store, 'agency', at))
-    await expect(retire()).rejects.toThrow('Workspace agency cannot use club')
+    await expect(retire()).rejects.toThrow('Workspace agency already cannot use identity club')
     await use('club')
     await expect(retire()).rejects.toThrow('passes identity use server --platform google --workspace "agency"')
     await use('server')

@@ -157,7 +157,7 @@ function readPosterGroups(poster: JsonObject, groups: readonly string[], context
   for (const group of groups) {
     const sources = listFields(poster, POSTER, group, context.report)
     override[group] = sources.map(({ source }) => samePlaceholder(source, context))
-    context.report.kept.push({ path: `${POSTER}.${group}`, reason: 'It differs from the classic style' })
+    context.report.kept.push({ path: `${POSTER}.${group}`, reason: 'Has other fields than the classic style' })
   }
   const more = readOwnGroup(poster, POSTER, 'additionalInfoFields', context)
   return more ? { ...override, additionalInfoFields: more } : override

@@ -87,10 +87,10 @@ export const ScanStatsQuery = z
       context.addIssue({
         code: 'custom',
         path: ['by'],
-        message: 'Give either groupBy or by. To filter by a project, use projectId',
+        message: 'Give either "groupBy" or "by". To filter by a project, use projectId',
       })
     }
     if (query.from === undefined && query.scannedSince === undefined) {
-      context.addIssue({ code: 'custom', path: ['from'], message: 'Is required if by is set' })
+      context.addIssue({ code: 'custom', path: ['from'], message: 'Is required if "by" is set' })
     }
   })

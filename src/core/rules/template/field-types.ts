@@ -41,7 +41,7 @@ function* checkRows({ design, google }: Definition): Generator<Issue> {
     for (const [index, key] of keys.entries()) {
       const path = ['google', 'rows', row, index]
       if (!known.has(key)) yield { path, message: `Unknown field ${key}: use the key of a field of the design` }
-      else if (earlier.has(key)) yield { path, message: `Duplicate field ${key}: a field has one place on the front` }
+      else if (earlier.has(key)) yield { path, message: `Duplicate field ${key}: name each field only once` }
       earlier.add(key)
     }
   }
@@ -53,7 +53,7 @@ function* checkField({ as = 'text', value, currency, style }: FieldDefinition): 
   if (style && !dateKinds.includes(as)) {
     yield {
       path: ['style'],
-      message: `Is only for dates and times: set "as" to one of ${dateKinds.join(', ')}, or remove it`,
+      message: `Is only for dates and times: set "as" to one of ${dateKinds.join(', ')}, or remove this key`,
     }
   }
   if (currency !== undefined && as !== 'currency') {

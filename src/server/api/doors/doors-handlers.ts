@@ -62,7 +62,7 @@ export const doors: Handlers<typeof contract> = {
     const { token } = context
     if (token.door && (token.id !== id || body.name !== undefined)) {
       throw new ApiError('FORBIDDEN', {
-        message: 'The token of a door can change only its own gate, zone, and direction.',
+        message: 'With its token, a door can change only its own gate, zone, and direction.',
       })
     }
     if (Object.keys(body).length === 0) {
@@ -181,7 +181,7 @@ async function requireRoom(
   }
   const used = has.doors + has.uses
   if (used + uses > MAX_DOORS) {
-    const message = `A project can have ${MAX_DOORS} doors and unused places of invitations: revoke or cancel some.`
+    const message = `A project can have ${MAX_DOORS} doors and invited phones: revoke a door, or cancel an invitation.`
     throw limitError('doors', MAX_DOORS, used, message)
   }
 }

@@ -217,7 +217,7 @@ function readCursor(
     ])
   }
   if (since !== undefined && !('since' in pageCursor.position && pageCursor.position.since === since)) {
-    throw validationError([{ path: ['cursor'], message: 'Does not belong to the given since; start without a cursor' }])
+    throw validationError([{ path: ['cursor'], message: 'Does not belong to this "since"; start without a cursor' }])
   }
   return pageCursor
 }

@@ -17,7 +17,7 @@ export async function readOccupancy(
 ): Promise<ZoneOccupancy> {
   const to = query.to === undefined ? now : new Date(query.to)
   const from = query.from === undefined ? new Date(to.getTime() - DEFAULT_RANGE_MS[query.by]) : new Date(query.from)
-  if (from >= to) throw validationError([{ path: ['from'], message: 'Must be before to (default: now)' }])
+  if (from >= to) throw validationError([{ path: ['from'], message: 'Must be before "to" (default: now)' }])
   const step = STEP_MS[query.by]
   const range = { from, to, step }
   const buckets = Math.ceil(to.getTime() / step) - Math.floor(from.getTime() / step)

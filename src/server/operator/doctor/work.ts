@@ -95,7 +95,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
         : failed(
             `${counts}; the latest is the class (with a classKey) of pass ${passId ?? '(no longer stored)'} of ` +
               `${place}: ${message}`,
-            'use "passes update" to give a pass of the class values that Google accepts; this also updates the class',
+            'use "passes update" to set values that Google accepts in a pass of the class; this also updates the class',
           )
     },
   },

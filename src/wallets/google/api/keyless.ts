@@ -61,7 +61,7 @@ export async function createKeylessIdentity({
 }
 
 const NO_ACCOUNT =
-  'No Google service account is available. Attach one to this machine, or give --google-key a credential ' +
+  'No Google service account is available. Attach one to this machine, or set --google-key to a credential ' +
   'configuration of workload identity that was made with --service-account'
 
 const Signed = z.object({ signedJwt: z.string() })

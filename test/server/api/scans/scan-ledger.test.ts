@@ -333,12 +333,12 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test.each([
-    [{ by: 'hour' }, 'Is required if by is set'],
-    [{ by: 'hour', from: '2026-03-01T00:00:00Z', groupBy: 'project' }, 'Give either groupBy or by'],
+    [{ by: 'hour' }, 'Is required if "by" is set'],
+    [{ by: 'hour', from: '2026-03-01T00:00:00Z', groupBy: 'project' }, 'Give either "groupBy" or "by"'],
     [{ zone: 'Asia/Tokyo' }, 'Requires the parameter by'],
     [{ gate: 'North' }, 'Requires the parameter by'],
     [{ by: 'hour', from: '2026-03-01T00:00:00Z', zone: 'Mars' }, 'IANA'],
-    [{ by: 'hour', from: '2026-03-02T00:00:00Z', to: '2026-03-02T00:00:00Z' }, 'Must be before to'],
+    [{ by: 'hour', from: '2026-03-02T00:00:00Z', to: '2026-03-02T00:00:00Z' }, 'Must be before "to"'],
     [{ by: 'hour', from: '2025-03-01T00:00:00Z' }, 'more than 1000 hours'],
   ])('figures over time reject %j', async (query, message) => {
     const refused = await workspace.refused(scans.stats, { query: query as never })
