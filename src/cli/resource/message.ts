@@ -128,7 +128,7 @@ export const commands: ResourceCommands = {
       ...messageFlags,
       where: whereFlag,
       'google-via': Flags.option({
-        summary: 'Recipient of each message at Google: one pass (object), or all passes of a class (class).',
+        summary: 'Recipient of each message at Google: "object" is one pass, "class" all passes of a class.',
         description:
           'With class, one request reaches any number of passes. Holders of void and expired passes also receive the ' +
           'message. People who add a pass later see the message on its back.',

@@ -17,7 +17,7 @@ import { eventually, gate, openServices, type TestServices } from '../jobs/fixtu
 const anHour = 3600
 
 describe.each(dialects)('on %s', (dialect) => {
-  test('quarantines only the job that stops three workers, not the jobs in flight with it', async () => {
+  test('quarantines only the job that stops four workers, not the jobs in flight with it', async () => {
     const services = await openServices(dialect)
     const ids = await insertPasses(
       services.store,
@@ -41,7 +41,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(done.toSorted()).toEqual([...innocents, ...notifications].sort())
     expect(await services.database.reader('jobs').whereNull('failed_at')).toEqual([])
     expect(await services.store.backlog.listFailed({}, 10)).toMatchObject([
-      { state: 'quarantined', kind: 'issue-pass', subject: poison, attempts: 3, error: QUARANTINE_REASON },
+      { state: 'quarantined', kind: 'issue-pass', subject: poison, attempts: MAX_JOB_LAPSES, error: QUARANTINE_REASON },
     ])
     expect(await services.store.passes.find(services.workspaceId, poison!)).toMatchObject({ status: 'FAILED' })
     const [event, ...others] = await services.database.reader('events').where({ subject: poison })

@@ -189,7 +189,7 @@ test('errors of an image by language name its language', () => {
     7,
   ])
     expect(() => define({ languages, ...images(odd) })).toThrow(
-      /or one of these for each language|Must have \{ by, map, else \}/,
+      /or one of these for each language|Must be \{ by, map, else \}, or have one image for each language/,
     )
   const states = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`${n}`, id(1)]))
   const many = { by: 'x', map: states, else: id(1) }
