@@ -90,8 +90,8 @@ export async function sweep(
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteDeliveries(...given))
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteEvents(...given))
   if (auditDays > 0) {
-    // Trim an hour beyond the deleted entries. Otherwise, a chain could keep deleted entries, because entries are
-    // chained in the order of their commits, which can differ by seconds from the order of their IDs.
+    // Trim the blocks of one hour more than the deleted entries. Otherwise, a chain could keep deleted entries, because
+    // entries are chained in the order of their commits, which can differ by seconds from the order of their IDs.
     const bound = new Date(clock().getTime() - auditDays * DAY_MS + HOUR_MS)
     await trimChains(services, bound, () => !stopping.aborted)
   }
@@ -158,7 +158,7 @@ export async function expirePasses({ store, clock, stopping }: LongJobServices):
   // Read before writing, so that an idle scheduler never takes the write lock.
   while (expired < EXPIRED && !stopping.aborted && (await store.passes.hasExpired(clock()))) {
     const count = await pace.run(store, (tx, rows) => expireSome(tx, clock(), rows))
-    // Another server is marking the remaining passes.
+    // Stop, because another server is marking the remaining passes as expired.
     if (count === 0) return
     expired += count
   }

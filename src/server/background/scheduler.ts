@@ -23,7 +23,7 @@ interface Own {
 /** The tasks of each schedule, in the order in which they run. Each task checks whether there is anything to do. */
 const schedules = {
   'each-second': { cron: '* * * * * *', tasks: [releaseJobs, expirePasses, movePhones] },
-  // A separate schedule. Otherwise, other tasks could wait for minutes while a large existing ledger is chained.
+  // Use a separate schedule, so that other tasks do not wait for minutes while a large existing ledger is chained.
   evidence: { cron: '* * * * * *', tasks: [chainEvidence] },
   'each-minute': { cron: '41 * * * * *', tasks: [nudgeSilent] },
   'each-hour': { cron: '0 17 * * * *', tasks: [sweep, packFigures] },

@@ -181,7 +181,7 @@ function limitPublic(
 
   async function enterPublic(event: H3Event, next: () => unknown): Promise<unknown> {
     const { pathname } = event.url
-    // A health check must not wait at the gate, because a load balancer removes a server that does not respond.
+    // A health check must not wait in `enter`, because a load balancer removes a server that does not respond.
     if (pathname === '/healthz' || pathname === '/readyz') {
       await limits.health(event)
       return next()

@@ -117,7 +117,7 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
         return rejectConnection(socket, 'too many concurrent requests on one connection')
       }
       line.push([request, response])
-      // Pause in the next tick, because Node resumes reading after this request is parsed.
+      // Pause the socket in the next tick, because Node resumes reading after this request is parsed.
       if (line.length === 1) process.nextTick(() => lines.get(socket)?.length && socket.pause())
     }
   }

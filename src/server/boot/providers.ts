@@ -110,7 +110,7 @@ function connect(emulators: Emulators, { clock, onCall }: ProvidersOptions): Ide
       const push = emulators
         .apple()
         .then((emulator) => createLazyPush(identity, emulator.find, openerOf(emulator, ofIdentity)))
-      // Without this handler, an emulator that cannot start would end the process. Each push fails with its error.
+      // If the emulator cannot start, do not end the process: each push fails with the error of the emulator.
       push.catch(() => undefined)
       return {
         send: async (tokens) => (await push).send(tokens),

@@ -43,7 +43,7 @@ export function watchAppleFiles({ config, identities, renew, clock, log }: Watch
       found = [certificate, key, wwdr].map(({ pem }) => hash('sha256', pem)).join()
       take = () => takeOver(credentials)
     } catch (error) {
-      // A file can be missing while it is being replaced. The error is logged only if the next check finds it again.
+      // A file can be missing during its replacement, so log the error only if the next check finds the same error.
       found = (error as Error).message
       take = () => {
         throw error

@@ -219,7 +219,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
         onRejected: (reason, address) => security.note('connection refused', { address, reason }),
       })
     }
-    // Create the token last. If a later step failed, the token would never be shown.
+    // Create the token only after the listener has started: if the start failed, the token would never be shown.
     const first = makesFirstToken ? await createFirstToken(store, clock()) : undefined
     const lacksToken = !first && (await store.tokens.isUnused())
     const ending = await endingTokens(store, clock())

@@ -33,7 +33,7 @@ const MAX_KEPT = 10_000
 export function createSigningKeys({ current, previous }: ServerKeys): SigningKeys {
   const keys = [current, ...previous]
   const opened = new Map<string, KeyPair>()
-  // The heads that this process last signed. To compare a head with its last value is as safe as verifying its
+  // The heads that this process last signed. Comparing a head with the last signed head is as safe as verifying its
   // signature, and faster.
   const signed = new Map<string, SignedHead>()
 

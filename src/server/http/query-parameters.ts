@@ -23,7 +23,7 @@ export function describeParameterIssue(
 ): Issue {
   const name = String(first)
   const values = given[name] ?? []
-  // The index in the path makes sense only if the client sent several values.
+  // Include the index in the path only if the client sent several values.
   const path = [name, ...(Array.isArray(values) ? place : [])]
   const wanted = repeatedInstead(name, [values].flat(), query)
   return { path, message: wanted ? `${message}. For several values, repeat the parameter: ${wanted}` : message }

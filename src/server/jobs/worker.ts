@@ -203,8 +203,8 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
       .finally(() => {
         if (inFlight.delete(batch)) shares.freeSlot(workspaceId)
         hanging.delete(batch)
-        // Poll again, because jobs that waited for this batch to release their subjects can run now. After quarantined
-        // jobs, also poll their regular queues, where jobs with the same subjects can wait.
+        // Poll again, because jobs that waited for the subjects of this batch can run now. After a batch of quarantined
+        // jobs, also wake the regular queues of these jobs, where jobs with the same subjects can wait.
         wake()
         for (const other of new Set(jobs.map(placeOf))) if (other !== place) wakeOther(other)
       })

@@ -123,8 +123,8 @@ function toJobError(error: SmtpError): Error {
     .trim()
   return new RescheduleError(`The SMTP server does not accept email: ${reason}.`, {
     retryAfterSeconds: RETRY_SECONDS,
-    // Count an attempt if only the address is rejected, such as with 450 for an unknown domain. Otherwise, the job
-    // would never end. Do not count 421, because the server then closes the connection.
+    // Count an attempt if only the address is rejected, such as with 450 for an unknown domain, because the job would
+    // otherwise be retried forever. Do not count 421, because the server then closes the connection.
     countsAsAttempt: command === 'RCPT TO' && responseCode >= 400 && responseCode !== 421,
   })
 }

@@ -73,8 +73,7 @@ export async function sendToClass(
   attempt: (message: Message, call: (google: GoogleSync) => Promise<void>) => Promise<Outcome>,
 ): Promise<ClassSending> {
   const { broadcastId, place, messages } = group
-  // Use the job with the most attempts. Otherwise, this job could be discarded while the class message is still
-  // retried.
+  // Use the job with the most attempts, so that no job is discarded while the class message is still retried.
   const message = messages.reduce((most, one) => (one.job.attempts > most.job.attempts ? one : most))
   const { pass, notification } = message
   const ofClass: BroadcastClass = {

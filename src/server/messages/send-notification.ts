@@ -41,7 +41,7 @@ export async function failNotification(tx: Repositories, job: DiscardedJob, mess
   const { startedAt } = notification
   const change: NotificationChange = startedAt === null ? { started_at: at.getTime() } : {}
   for (const platform of platforms) {
-    // Once delivery has begun, each other platform has a separate job, so this job fails only for Apple.
+    // Once delivery has begun, each other platform has a separate job, so set only the Apple status to FAILED.
     const isLeft = platform === 'apple' || startedAt === null
     if (isLeft && isPending(notification[platform].status)) Object.assign(change, failed(platform, message))
   }

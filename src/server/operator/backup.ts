@@ -206,7 +206,7 @@ async function prepare(draft: string, at: Date): Promise<string[]> {
 /** Replaces the database with the draft. Returns the file that keeps the previous database. */
 async function replace(target: string, draft: string, at: Date): Promise<string> {
   const aside = `${target}.replaced-${at.toISOString().replaceAll(/[:.]/g, '-')}`
-  // Link the old file under a second name instead of renaming it. Otherwise, a crash before the draft is renamed would
+  // Link the old file under a second name instead of renaming it. Otherwise, a crash before `draft` is renamed would
   // leave no database at the target.
   await link(target, aside)
   moveLogs(target, aside)

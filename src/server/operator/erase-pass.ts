@@ -62,8 +62,8 @@ async function eraseInside(tx: Repositories, workspaceId: string, passId: string
   const pass = await tx.passes.findForUpdate(workspaceId, passId)
   if (!pass) throw new OperatorError('Pass not found.')
   const erased = await tx.erasure.count(workspaceId, passId)
-  // Lock images before the pass changes. Otherwise, this could deadlock with a transaction that has locked an image and
-  // waits for the external ID of this pass.
+  // Lock images before the pass changes. Otherwise, the erasure could deadlock with a transaction that has locked an
+  // image and waits for the external ID of this pass.
   await tx.images.deleteOfPass(workspaceId, passId)
   await tx.erasure.erase(workspaceId, passId, identifierDigest(pass.scanCode), at)
   const correlationId = randomUUID()

@@ -139,7 +139,7 @@ async function findUnchained(
   }
   if (unknown.length === 0) return []
   // Exclude entries that were written after the chains were read. Read waiting entries before the chains. Otherwise,
-  // both reads would miss an entry that moves into its chain between them.
+  // both reads would miss an entry that is chained between the two reads.
   const recent = new Set(await store.chainReader.listPendingIds(chain))
   for (const { workspaceId, sequence } of chains) {
     for (let after = sequence, isMore = true; isMore; ) {

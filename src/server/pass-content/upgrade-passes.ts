@@ -67,7 +67,7 @@ async function prepareChunk(
     return { version, matched, plans: [], upTo: null, isLast: false }
   }
   const processed = upgrade.upgraded + upgrade.unchanged + upgrade.failed
-  // If `listNext` finds `limit` passes, the upgrade ends. It cannot find `rows + 1`: a range has at most `rows` passes.
+  // If `listNext` finds `limit` passes, the upgrade ends. A range has at most `rows`, so `rows + 1` is never reached.
   const limit = Math.min(rows + 1, (upgrade.passLimit ?? Infinity) - processed)
   const { passes, ...next } = await store.upgrades.listNext(workspaceId, upgrade, { rows, limit, at: services.clock() })
   const plans: Plan[] = []

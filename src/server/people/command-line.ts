@@ -78,7 +78,7 @@ function open<T>(sealed: string, row: string, keys: readonly Uint8Array[]): T | 
   try {
     return JSON.parse(unseal(sealed, row, keys, 'sign-ins'))
   } catch {
-    // Treat a forged text like a missing one.
+    // Treat a forged text like a missing text.
     return undefined
   }
 }

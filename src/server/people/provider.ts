@@ -231,7 +231,7 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
           if (!(error instanceof ResponseBodyError) || error.status >= 500) throw error
           if (/^(authorization_pending|slow_down)$/.test(error.error))
             return { mustSlowDown: error.error === 'slow_down' }
-          // Another poll cannot succeed, not even after the operator corrects the client.
+          // The sign-in failed: another poll cannot succeed, even if the operator corrects the client ID or secret.
           throw new ProviderError('rejected', safeCode(error.error))
         }
       }),

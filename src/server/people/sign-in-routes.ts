@@ -263,7 +263,7 @@ async function endByProvider(
   try {
     const { tokenId, ...named } = await provider.verifyLogout(token)
     const ended = await services.store.transaction(async (tx) => {
-      // Ignore a repeated token. Otherwise, it would end sessions that began after its first use.
+      // Ignore a repeated logout token. Otherwise, the token would end sessions that began after its first use.
       if (!(await tx.sessions.useLogoutToken(tokenDigest(tokenId), LOGOUT_TOKEN_MS, at))) return []
       const sessions = await tx.sessions.endOfPerson(config.issuer.href, named)
       await endSessions(tx, sessions, { correlationId, at })

@@ -65,7 +65,7 @@ async function ensureAtGoogle(
   at: Date,
 ): Promise<GooglePlace> {
   if (!google) throw notConfigured()
-  // Render first, because a pass that cannot be rendered is not an error of Google.
+  // Render the pass outside the `catch` below, so that a render error is not reported as an error of Google.
   await render(pass, issuing)
   return google.ensure(pass, at).catch((cause: unknown) => {
     throw toVisitorError(cause)

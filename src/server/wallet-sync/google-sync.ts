@@ -168,8 +168,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
       },
       update: async (calls: GoogleCalls) => {
         await beginSend()
-        // Send the class only if needed. Otherwise, the class of an object that another provider created would be
-        // replaced.
+        // Do not send the class if it is not needed, so that the class of an object that another provider created is
+        // not replaced.
         if (needsClass) await sendClass(calls)
         await calls.updateObject(kind, object, retired)
         await expire(calls)

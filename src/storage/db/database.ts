@@ -212,7 +212,7 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
     'PRAGMA foreign_keys = ON',
     // Disable automatic checkpoints, which `keepCheckpointing` replaces.
     'PRAGMA wal_autocheckpoint = 0',
-    // Overwrite deleted data on pages that are written anyway. Otherwise, it would remain in the file.
+    // Overwrite deleted data on pages that are written anyway. Otherwise, the data would remain in the file.
     'PRAGMA secure_delete = FAST',
     ...(maxPages ? [`PRAGMA max_page_count = ${maxPages}`] : []),
   ])

@@ -61,7 +61,7 @@ export function grouped<Scope extends object, Item, Result>(
       for (const [n, { resolve }] of taken!.entries()) resolve(results[n]!)
     } catch (error) {
       // If `take` was not called, the work failed while it waited for its turn. Reject only the items that were queued
-      // when the work began. Otherwise, newer items would fail without an attempt.
+      // when the work began, so that newer items do not fail without an attempt.
       const failed = taken ?? queue.splice(0, present)
       const isTheirs = taken !== undefined && failed.length > 1 && !isUnavailable(error)
       if (isTheirs) queue.unshift(...failed.map((waiting) => ({ ...waiting, isSeparate: true })))

@@ -264,7 +264,7 @@ async function wholeKey(db: Knex, { name }: ListSpec, { key, type }: Sort, curso
   const row: { whole: string } | undefined = await db(name)
     .where(`${name}.id`, cursor.id)
     .first({ whole: db.raw(key) })
-  // A long key changes only if its pass is erased. If so, use the beginning from the cursor.
+  // A long key changes only if its pass is erased. In this case, use the beginning of the key from the cursor.
   return row?.whole.startsWith(cursor.key) ? row.whole : cursor.key
 }
 

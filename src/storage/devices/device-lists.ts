@@ -90,7 +90,7 @@ export class DeviceLists extends Repository {
       .join('passes', 'passes.id', 'former_passes.pass_id')
       .where({ device_id: deviceId })
       .select('passes.id', 'former_passes.serial_number', 'former_passes.imported_serial_number')
-      // Treat a former holder's copy as just listed, so that the caller does not record it: copies have no `listed_at`.
+      // A former holder's copy has no `listed_at`. Return the current time, so that the caller stores no time for it.
       .select(this.db.raw(`${at.getTime()} as listed_at`), { tag: 'former_passes.update_tag' })
     const arms = [
       { query: held, tag: 'apple_registrations.update_tag' },

@@ -56,7 +56,7 @@ export class ChainReader extends Repository {
     const { personal } = chainedTables[chain]
     const gone = { fixed: null, personal: Object.fromEntries(personal.map((column) => [column, null])) }
     return blocks.flatMap(({ firstSequence, isAdopted, entryIds, digests }) =>
-      // Use the longer list. Otherwise, if an altered block lacks the ID or digest of an entry, the entry is missed.
+      // Use the longer list. Otherwise, an entry whose ID or digest is missing in an altered block would be left out.
       Array.from({ length: Math.max(entryIds.length, digests.length) }, (_, n) => {
         const [id, digest] = [entryIds[n] ?? '', digests[n] ?? new Uint8Array()]
         const row = rows.get(id) ?? { ...gone, salt: null, commitment: null }

@@ -65,7 +65,7 @@ interface DueRow {
 
 /** Lists up to MAX_LISTED due jobs, whether they can run or not, and the next scheduled job. */
 function listDue(db: Knex, queue: Queue, at: Date, { priority = 'interactive' }: TurnOptions): Promise<DueRow[]> {
-  // The index of due jobs includes lapsed jobs, which are not in this queue, so `isAble` checks `lapses`.
+  // The index of a regular queue also contains quarantined jobs (with `lapses` above 0), so `isAble` excludes them.
   const waits = isRegularQueue(queue)
     ? 'queue = :queue and priority = :priority and claim_token is null and failed_at is null and created_at > 0'
     : waitsIn(queue)

@@ -220,7 +220,7 @@ export class Counts extends Repository {
 
   /** Repairs counters by adding the difference, so that other writers can continue to count. */
   async recount(): Promise<void> {
-    // Take turns. Otherwise, two concurrent runs would add the difference twice.
+    // Run one recount at a time. Otherwise, two concurrent recounts would add the difference twice.
     await takeTurns(this.db, RECOUNT_LOCK)
     const slot = await findCountSlot(this.db)
     const differences = await this.compare()

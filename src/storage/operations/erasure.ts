@@ -72,8 +72,8 @@ export class Erasure extends Repository {
     const identifiers = rowsOfPasses(this.db, 'pass_identifiers', workspaceId, [passId])
     await identifiers.whereNot({ digest: scanCodeDigest }).delete()
     for (const events of this.events(workspaceId, passId)) {
-      // Delete these rows first, to wait for concurrent fan-outs of the events. Otherwise, their deliveries would not
-      // be visible below, and would remain.
+      // Delete the pending events first, to wait for concurrent fan-outs. Otherwise, the deliveries of these fan-outs
+      // would not be visible below, and would remain.
       await this.db('pending_events').whereIn('id', events.clone().select('id')).delete()
       await this.endDeliveries(events, at)
       await events

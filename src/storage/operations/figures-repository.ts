@@ -132,7 +132,7 @@ export class Figures extends Repository {
    * recounted, because the rows that they count are not kept as long.
    */
   async recountScans(workspaceId: string, projectId: string): Promise<FigureDifference[]> {
-    // Take turns. Otherwise, two concurrent runs would add the difference twice.
+    // Run one recount at a time. Otherwise, two concurrent recounts would add the difference twice.
     await takeTurns(this.db, RECOUNT_LOCK)
     const { parts, isCounted } = scanSource()
     const [, , hour, figure] = parts('one')

@@ -58,7 +58,7 @@ export class GoogleClasses extends Repository {
       class_values: JSON.stringify(values),
       version: 1,
     }))
-    // On a conflict, update the row to lock it. Otherwise, it could be deleted before a separate lock.
+    // On a conflict, update the row to lock it. Otherwise, the row could be deleted before a second statement locks it.
     const rows = await insertRows<Row>(
       this.db,
       'google_classes',

@@ -49,7 +49,7 @@ export class HeldPasses extends Repository {
       rows,
       `on conflict (workspace_id, pass_id) do update set apple = held_passes.apple returning pass_id, ${allPlatforms.join()}`,
     )
-    // Count in separate statements. The insert can wait for other transactions, but does not see their changes.
+    // Count in later statements: the insert can wait for other transactions, but does not see their changes.
     const counted = await this.count(
       workspaceId,
       previous.map((row) => row.pass_id),

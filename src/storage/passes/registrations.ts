@@ -63,8 +63,8 @@ export class Registrations extends Repository {
    */
   async forgetPush(workspaceId: string, passId: string, deviceId: string, version: number): Promise<boolean> {
     const behind = this.one(workspaceId, passId, deviceId).where('fetched_version', '<', version)
-    // Change the value, so that a concurrent `setPushed` skips the device. Lower it, because the hourly figures count
-    // an increase as a push.
+    // Change `pushed_version`, so that a concurrent `setPushed` skips the device. Lower the value, because the hourly
+    // figures count an increase as a push.
     return (await behind.update({ pushed_version: this.db.raw('-1 - abs(pushed_version)') })) > 0
   }
 
@@ -209,7 +209,7 @@ export class Registrations extends Repository {
    * ends. Devices store the tag, because a tag in a pass would change the indexes of all pass lists (decisions/0014).
    */
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
-    // Lock the counter last. Otherwise, other changes would wait for it while this change waits for a pass.
+    // Lock the counter last, so that other changes do not wait for the counter while this change waits for a pass.
     const held = this.ofPasses(workspaceId, passIds).select('pass_id')
     const lockHeld = () => lockPasses(this.db, workspaceId).whereIn('id', held).select('id')
     const [, devices] = await Promise.all([lockRows(this.db, lockHeld), this.lock(workspaceId, passIds)])

@@ -82,7 +82,7 @@ export class ScanStats extends Repository {
         lastScanAt: new Date(Math.max(last, sum.lastScanAt?.getTime() ?? last)),
       }))
     }
-    // If the request names projects, omit the figures under null. They count passes of a project that is being deleted.
+    // If the request names projects, omit the key null, whose figures count passes of a project that is being deleted.
     if (filters.projectId) figures.delete(null)
     return new Map([...figures].sort(([a], [b]) => (b === null || (a !== null && a < b) ? -1 : 1)))
   }

@@ -106,7 +106,7 @@ export class Images extends Repository {
     if (ids.length === 0) return
     const ours = this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids)
     // Lock the images, to wait for transactions that give an image to another pass. Otherwise, the query below would
-    // miss this use, and the image would be deleted.
+    // miss the new use of the image, and the image would be deleted.
     await ours.clone().orderBy('id').select('id').forUpdate()
     await this.ofPass(workspaceId, passId).whereIn('image_id', ids).delete()
     const shared: string[] = await this.db('pass_images')

@@ -75,7 +75,7 @@ export async function shareEmulator<Addresses extends object>(
     leader.announce(emulator.addresses)
     closeOwn = async () => {
       await emulator.close()
-      // Stop leading last, so that the next leader opens the emulator's files only after they are closed.
+      // Close the leader last, so that the next leader opens the emulator's files only after they are closed here.
       await leader.close()
     }
     return { ended: stop }
@@ -195,7 +195,7 @@ async function readToEnd(chunks: AsyncIterator<Buffer>): Promise<void> {
   try {
     while (!(await chunks.next()).done);
   } catch {
-    // Ignore the error: a broken connection also means that the process ended.
+    // Ignore the error: a broken connection means, like the end of the response, that the process of the leader ended.
   }
 }
 
@@ -263,7 +263,7 @@ export function createClaims(folder: string, name: string): Claims {
       } finally {
         await rm(draft)
       }
-      // Check that this claim has the highest number: a slow process can create a number that was already removed.
+      // Check that this claim has the highest number: a slow process can reuse a number that was already removed.
       if ((await find())?.id !== id) return undefined
       const lower = (await listNumbers()).filter((other) => other < number)
       await Promise.all(lower.map((other) => rm(fileOf(other), { force: true })))

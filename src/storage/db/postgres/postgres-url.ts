@@ -37,7 +37,7 @@ export function parsePostgresUrl(url: string): PostgresAddress {
     if (value !== null) settings[name] = value
     params.delete(name)
   }
-  // Replace these modes by verify-full. The driver treats them as verify-full, but would warn that a future version
+  // Replace these modes with verify-full. The driver treats them as verify-full, but would warn that a future version
   // will not check the certificate or the host name.
   if (/^(prefer|require|verify-ca)$/.test(params.get('sslmode') ?? '')) params.set('sslmode', 'verify-full')
   const connectionString = params.size === 0 ? place : `${place}?${params}`

@@ -19,7 +19,7 @@ export async function createBalances(db: Knex): Promise<void> {
     table.uuid('reverses_entry_id').unique()
     table.bigInteger('created_at').notNullable()
     table.unique(['workspace_id', 'pass_id', 'name', 'external_ref'])
-    // Lists the entries of a balance in the order of creation, because IDs ascend with the time.
+    // This index lists the entries of a balance in the order of creation, because IDs ascend with the time.
     table.index(['workspace_id', 'pass_id', 'name', 'id'])
   })
   await db.raw(

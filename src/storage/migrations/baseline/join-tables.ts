@@ -31,7 +31,7 @@ export async function createJoinPages(db: Knex): Promise<void> {
     table.unique(['workspace_id', 'external_pass_id'])
   })
 
-  // One row per address, by the SHA-256 of the address in lower case.
+  // One row per email address. `digest` is the SHA-256 of the address in lower case.
   await db.schema.createTable('join_identities', (table) => {
     table.uuid('workspace_id').notNullable()
     table.uuid('template_id').notNullable()

@@ -41,7 +41,7 @@ export async function createPasses(db: Knex): Promise<void> {
     // For each balance, the sum and number of its entries, and the time of the last one; null before the first entry.
     table.text('balance_sums')
     table.text('error')
-    // The label and the external ID with case folded, for substring filters.
+    // The case-folded label and external ID, for substring filters.
     table.text('label_folded').notNullable()
     table.text('external_folded').notNullable()
     table.bigInteger('created_at').notNullable()
@@ -117,13 +117,13 @@ async function createPassIndexes(db: Knex): Promise<void> {
     db.raw(`create ${unique} index ${name} on passes (${columns}) where ${where}`)
   await create('passes_expiring', 'expires_at', "status = 'ISSUED' and expires_at is not null")
   await create('passes_erased', 'erased_at', 'erased_at is not null')
-  // Finds erased passes whose imported serial number is kept until phones had time to download the erased pass.
+  // This index finds erased passes that keep their imported serial number until phones had time to download them.
   await create('passes_erased_imported', 'erased_at', 'erased_at is not null and imported_serial_number is not null')
   await create('passes_by_google_class', 'google_class_id', 'google_class_id is not null')
   await create('passes_of_join_page', 'workspace_id, join_slug, id', 'join_slug is not null')
   await create('passes_of_join_source', 'workspace_id, join_source, id', 'join_source is not null')
   await create('passes_of_group', 'group_id, id', 'group_id is not null')
-  // The page of a group is public, so its query must be cheap. This index therefore omits void and expired passes.
+  // The page of a group is public, so its query must be cheap: the index for the page omits void and expired passes.
   await create('passes_installable_of_group', 'group_id, id', `group_id is not null and ${IS_INSTALLABLE}`)
   await create('passes_by_change', 'workspace_id, change_position, id', 'change_position is not null')
   await create('passes_erased_by_change', 'workspace_id, change_position', 'erased_at is not null')

@@ -71,7 +71,7 @@ export async function createTemplates(db: Knex): Promise<void> {
     table.specificType('data', bytes).notNullable()
     table.bigInteger('created_at').notNullable()
   })
-  // Files derived from an image, such as for Apple's packages. They are made at its upload, or when first needed.
+  // Files derived from an image, such as for Apple's packages. The upload or the first use of a file creates it.
   await db.schema.createTable('image_files', (table) => {
     table.uuid('image_id').notNullable().references('images.id').onDelete('CASCADE')
     table.uuid('workspace_id').notNullable().references('workspaces.id')

@@ -41,7 +41,7 @@ async function createApple(db: Knex): Promise<void> {
     table.text('device_id').notNullable()
     table.text('push_token').notNullable().index()
     table.bigInteger('registered_at').notNullable()
-    // The update tag of the last change to push; 0 until the first such change.
+    // The update tag that the server assigned before the last push; 0 before the first push.
     table.bigInteger('update_tag').notNullable().defaultTo(0)
     table.bigInteger('pushed_at')
     table.integer('pushed_version').notNullable()
@@ -86,7 +86,7 @@ async function createApple(db: Knex): Promise<void> {
     table.bigInteger('started_at').notNullable()
     // The time of the last selection of passes for a push. The pace and the time since then limit the next selection.
     table.bigInteger('taken_at').notNullable()
-    // A round goes through all held passes. The last pass that it has processed; null at the beginning of a round.
+    // The last pass that the current round has processed; null at its beginning. A round goes through all held passes.
     table.uuid('position')
     table.bigInteger('round_at').notNullable()
     // The end of the first round, in which each held pass was selected for a push; null before that.
@@ -112,7 +112,7 @@ async function createGoogle(db: Knex): Promise<void> {
     table.uuid('template_version_id')
     table.integer('sent_version').notNullable()
     table.bigInteger('sent_at').notNullable()
-    // The digest of the content at Google; null if the content is unknown. While a request runs, an ID of the request.
+    // The digest of the content at Google; null if unknown. While a request runs, the column has an ID of the request.
     table.text('sent_digest')
     table.bigInteger('installed_at')
     table.integer('holders').notNullable().defaultTo(0)

@@ -42,7 +42,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
     table.integer('generation').notNullable()
     table.text('status').notNullable()
     table.bigInteger('due_at')
-    // The number of attempts of the published schedule, without manual redeliveries.
+    // The number of automatic attempts so far, which determines the next retry time. Manual redeliveries do not count.
     table.integer('scheduled_attempts').notNullable()
     table.boolean('is_redelivery').notNullable()
     // The time at which the schedule continues after a redelivery.
@@ -57,7 +57,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
   await db.raw(
     `create index webhook_deliveries_due on webhook_deliveries (webhook_id, generation, due_at) where status = 'PENDING'`,
   )
-  // Indexes only deliveries whose last attempt failed, so that a successful attempt does not write to the index.
+  // This index contains only deliveries whose last attempt failed, so that a successful attempt does not write to it.
   await db.raw(
     'create index webhook_deliveries_failing on webhook_deliveries (workspace_id, id) where last_error is not null',
   )
@@ -169,8 +169,8 @@ export async function createJobs(db: Knex): Promise<void> {
     table.bigInteger('failed_at')
     table.bigInteger('created_at').notNullable()
   })
-  // `created_at > 0` is true for every job. Only queries that contain this condition can use these partial indexes.
-  // Otherwise, a planner with statistics from when jobs were few would use them for the wrong queries.
+  // `created_at > 0` is true for every job. Only queries that contain this condition can use the indexes with it. A
+  // planner with statistics from when jobs were few would otherwise use these indexes for the wrong queries.
   const waits = 'claim_token is null and failed_at is null'
   await db.raw(`create index jobs_due on jobs (queue, priority, run_at) where ${waits} and created_at > 0`)
   await db.raw(`create index jobs_turns on jobs (queue, priority, workspace_id, run_at) where ${waits} and lapses = 0`)

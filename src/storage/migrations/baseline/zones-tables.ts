@@ -17,8 +17,8 @@ export async function createZones(db: Knex): Promise<void> {
     // The number of the current segment, which is the number of resets.
     table.integer('segment').notNullable()
     table.bigInteger('reset_at')
-    // A number that increases with each change of settings, each reset, and the deletion. From it, a scan detects that
-    // its facts about the zone are outdated.
+    // A number that increases with each change of settings, each reset, and the deletion. A scan compares this number
+    // to detect that its facts about the zone are outdated.
     table.integer('version').notNullable()
     table.bigInteger('created_at').notNullable()
     table.bigInteger('updated_at').notNullable()
