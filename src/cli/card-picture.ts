@@ -183,8 +183,8 @@ async function encode(format: BarcodeFormat, message: string) {
   try {
     return library.raw(drawnAs(format, message))[0]
   } catch (error) {
-    // Return nothing if the format cannot hold the message. The library names such errors after the failed check:
-    // `bwipp.qrcodeTooLong#1234`.
+    // Return nothing if the format cannot hold the message. The library's error then starts with the name of the failed
+    // check: `bwipp.qrcodeTooLong#1234`.
     if (error instanceof Error && /^bwipp\.|^bwip-js/.test(error.message)) return undefined
     throw error
   }

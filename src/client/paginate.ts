@@ -24,8 +24,8 @@ export function eachPage<const Q extends LiteralQuery, P extends AnyPage>(
   list: (call: { query: Q }) => Promise<P>,
   query: Q,
 ): AsyncGenerator<P>
-// TypeScript reports the error of the last overload. Here, only `list` determines the type of the query, so that the
-// error names the invalid filter.
+// TypeScript reports the error of the last overload. In this overload, only `list` determines the type of the query, so
+// that the error names the invalid filter.
 export function eachPage<Q extends PageQuery, P extends AnyPage>(
   list: (call: { query?: Q }) => Promise<P>,
   query: NoInfer<Q>,

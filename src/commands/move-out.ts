@@ -98,7 +98,7 @@ export default class MoveOut extends BaseCommand {
         const askedAt = Date.now()
         const move = await read()
         if (!move) return
-        // A count reads every phone. Without a pause, repeated counts would slow down the database.
+        // Each `read` counts all phones. Without a pause, repeated counts would slow down the database.
         const restMs = Math.max(POLL_MS, (Date.now() - askedAt) * REST_FACTOR)
         const { moved, silent, refused, waiting, passes } = move.progress
         const done = moved + silent + refused

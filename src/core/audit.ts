@@ -12,7 +12,7 @@ const verbs = {
   broadcast: ['create', 'cancel'],
   webhook: ['create', 'update', 'delete', 'enable', 'disable', 'test', 'rotate-secret'],
   delivery: ['redeliver'],
-  // `scan.record` is not stored. Reads of the audit log derive these entries from the ledger of scans.
+  // Entries for `scan.record` are not stored. Reads of the audit log derive them from the ledger of scans.
   scan: ['record', 'reverse'],
   token: ['create', 'rotate', 'revoke'],
   member: ['add', 'remove'],

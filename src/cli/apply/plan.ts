@@ -154,7 +154,7 @@ function planProject(client: Client, file: ProjectFile, stored: readonly Project
           ids.set(wanted.name, (await client.projects.create({ body: { ...wanted, unique: true } })).id)
           return 'created'
         } catch (error) {
-          // If a concurrent run created the project, update it. Otherwise, the step would fail with a conflict.
+          // If a concurrent run created the project, update it, so that the step does not fail with a conflict.
           const id = error instanceof ApiError && error.code === 'CONFLICT' && error.details.projectId
           if (typeof id !== 'string') throw error
           ids.set(wanted.name, id)

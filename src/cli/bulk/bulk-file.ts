@@ -118,7 +118,7 @@ export async function runFile<Item, Name extends string>(
     await using out = await write(options.out, start.outBytes, outHeader(columns, action.resultColumns))
     await using failures = await write(options.failures, start.failuresBytes, failuresHeader(columns))
     const began = { done: start.bytes, rows: start.rows, failed: start.failing }
-    // Show no progress bar if the result rows are printed on the terminal. Otherwise, the bar would overwrite rows.
+    // If the result rows are printed on the terminal, show no progress bar, because the bar would overwrite rows.
     const isShown = options.out === '-' && process.stdout.isTTY
     using progress = isShown ? undefined : await startProgress({ total: await sizeOf(file), start: began })
     const logAboveProgress = progress?.note ?? note
@@ -244,7 +244,7 @@ export function showSummary(summary: BulkSummary, outcomes: readonly Outcome[]):
   }
   const numbers = details([
     ['Rows', count(rows)],
-    // Omit an outcome without rows if the count of another outcome includes it.
+    // Omit an outcome without rows if it is part of another outcome (`within`).
     ...outcomes
       .filter(({ name, within }) => !within || counts[name]! > 0)
       .map(({ name, title }) => [title, count(counts[name]!)] as const),

@@ -107,7 +107,7 @@ export function openJournal<Entry extends { rows: number; complete?: boolean }>(
       throw new CliError(`${path} contains an unfinished run ${difference}`, {
         code: 'JOURNAL_MISMATCH',
         details: { journal: path },
-        // If the input file was replaced, suggest only a new run, because the run cannot be resumed with another file.
+        // If the input file was replaced, suggest only a new run: the unfinished run cannot continue with another file.
         hint: difference === OTHER_FILE ? ANEW : `resume with the command of that run, or ${ANEW}`,
       })
     }

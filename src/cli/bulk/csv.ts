@@ -42,7 +42,7 @@ export async function openCsv(
   const dialect = { ...detected, delimiter, bom: detected.bom || input.isUtf16 || separator?.bom === true, rawCells }
   const before = { line: separator ? 1 : 0, bytes: separator?.bytes ?? 0, scale: input.isUtf16 ? 2 : 1 }
   const meaning = (cells: string[]) => (rawCells ? cells : cells.map(unescapeCell))
-  // The last row that was parsed, even if it was not consumed. A parser error is in the row after it.
+  // The last row that the parser finished, even if it was not read yet. A parser error is in the row after it.
   const last: LastRead = { line: before.line }
   const parser = parse({
     bom: true,
@@ -117,8 +117,8 @@ async function* rowsOf(
 
 function problemOf(cells: string[], raw: string, columns: number): string | undefined {
   for (const cell of cells) {
-    // Detect an unclosed quote. A cell can start with a quote only if the file encloses the cell in quotes and doubles
-    // the quotes in it. Otherwise, the quote is unclosed, and the cell can contain the next rows.
+    // Detect an unclosed quote, because its cell can contain the next rows. A cell can start with a quote only if the
+    // file encloses the cell in quotes and doubles the quotes in it.
     if (cell.startsWith('"') && !raw.includes(`"${cell.replaceAll('"', '""')}"`)) {
       return 'A quote is opened, but not closed at the end of the cell'
     }

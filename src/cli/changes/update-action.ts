@@ -124,7 +124,7 @@ async function readImageVariables(client: Client, templateId: string): Promise<s
   try {
     return imageVariables((await readIssuedTemplate(client, templateId)).definition)
   } catch (error) {
-    // If the template was deleted or is not readable, use the cells unchanged: its image variables are not known.
+    // If the template was deleted or is not readable, its image variables are unknown, so use the cells unchanged.
     if (error instanceof CliError || (error instanceof ApiError && [403, 404].includes(error.status))) return []
     throw error
   }

@@ -108,7 +108,7 @@ function describeRequestError(error: RequestError, { connection, flags = [], arg
     if (method === 'GET') return whereOf(place, words) ?? flagOf(place, flags)
     return place[0] === 'filter' ? whereOf(place.slice(1), words) : undefined
   })
-  // If the server's message is the text of one issue, use its text in `issues`, which names the flag, if there is one.
+  // If the server's message repeats an issue, show the text of this issue in `issues`, which can name the flag.
   const message = issues[issueLines(error.details).indexOf(error.message)] ?? error.message
   return {
     ...plain(error.code, message),

@@ -57,7 +57,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
 
   async function search(text: string): Promise<void> {
     const found = await door.search(text)
-    // Drop the results if the operator has left the search panel. Otherwise, they would replace another panel.
+    // If the operator has left the search panel, drop the results, because they would replace another panel.
     if (panel?.kind !== 'search') return
     if (typeof found === 'string') door.notify(found)
     else if (found.length === 0) door.notify(`No match for ${text}.`)
@@ -191,7 +191,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
       if (result === 'ambiguous') show({ kind: 'choose', title: message, candidates, selected: 0, of: externalRef })
       else if (panel?.kind === 'quit')
         show(door.state.unevaluated.length > 0 ? { kind: 'quit', unevaluated: door.state.unevaluated } : null)
-      // Close the choices of an earlier ambiguous scan. Otherwise, they would seem to belong to this scan.
+      // Close the choices of an earlier ambiguous scan. Otherwise, they would seem to belong to the new scan.
       else if (panel?.kind === 'choose' && panel.of !== null) show(null)
     },
   }

@@ -86,7 +86,7 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
 function isRunning(runner: string): boolean {
   const [host, pid] = runner.split(' ')
   if (host !== hostname()) return true
-  // A console with the process ID of this process has ended: in a container, a new process can get the same ID.
+  // If a console had the process ID of this process, that console has ended: in a container, process IDs repeat.
   return Number(pid) !== process.pid && isProcessRunning(Number(pid))
 }
 

@@ -113,8 +113,8 @@ export function createInputReader(report: (input: Input) => void): InputReader {
   function readCharacter(character: string): void {
     const gap = now - characterAt
     characterAt = now
-    // Two bursts of one character in a row mean typing. One such burst does not: a slow network can pause a scan once,
-    // even after the first character.
+    // Two bursts of one character in a row mean that a person types. One such burst does not, because a slow network
+    // can pause a scan once, even after the first character.
     const isByHand = gap >= BY_HAND_MS && burst.length === 1 && burst.followsOne
     if (gap >= PAUSE_MS || isByHand) {
       earlier = (earlier + recent).slice(0, LONGEST_LINE)

@@ -172,7 +172,7 @@ function SpanText({ span, color }: { span: Span; color: boolean }) {
       {...(color && background && { backgroundColor: background })}
       bold={bold}
       dimColor={dim}
-      // Without color, draw backgrounds inverse. Otherwise, they would not be visible.
+      // Without color, backgrounds are not visible, so draw them inverse.
       inverse={inverse || (!color && background !== undefined)}
     >
       {text}

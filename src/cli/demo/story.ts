@@ -53,7 +53,7 @@ export async function runDemo({ folder, onStep, onPicture, drawing }: StoryOptio
     return value
   }
 
-  // Copy the file, because a run writes its journal next to it.
+  // Copy the file, because a run writes a journal next to its input file.
   await copyFile(join(example, 'attendees.csv'), join(folder, 'attendees.csv'))
   const server = await step(
     'Start a server with its own database',

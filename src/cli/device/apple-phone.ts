@@ -56,7 +56,7 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
       return { changes: [], problems: [message] }
     }
     const result = await refresh(account, serialNumbers)
-    // Update the tag only after all fetches succeed, so that failed passes are listed again.
+    // Store the tag only if all fetches succeed, so that the service lists failed passes again at the next check.
     if (result.problems.length === 0) {
       await file.update((device) => ({
         ...device,

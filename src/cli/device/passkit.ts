@@ -96,7 +96,7 @@ export type FetchResult =
   | { outcome: 'unchanged' }
   | { outcome: 'refused'; reason: string }
 
-// Calls of single phones. All throw CliError CONNECTION_FAILED or WEB_SERVICE_FAILED.
+// The requests of a phone to its web service. All throw CliError CONNECTION_FAILED or WEB_SERVICE_FAILED.
 
 /** Registers for pushes of a pass. Resolves to whether the registration is new. */
 export async function register(account: PassKitAccount, pass: PassSecret): Promise<boolean> {

@@ -117,7 +117,7 @@ export async function endSession({ url, token }: { url: string; token: string })
     // Treat 401 as success: the server does not know the session, so the session has ended.
     return status === 200 || status === 401
   } catch {
-    // Ignore the error: the token is deleted even if the server does not respond, and an idle session ends on its own.
+    // Ignore the error: the caller has already deleted the token, and the server ends the session when it is idle.
     return false
   }
 }

@@ -57,7 +57,7 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
       await file.append(text, point)
       return true
     },
-    // Show no progress bar if the rows are printed on the terminal. Otherwise, the bar would overwrite rows.
+    // If the rows are printed on the terminal, show no progress bar, because the bar would overwrite rows.
     showProgress: file !== undefined || !process.stdout.isTTY,
   })
 }

@@ -53,7 +53,7 @@ export function resolveConnection(flags: ConnectionFlags, options: ResolveOption
   const path = profilesPath(environment)
   const chosenUrl = pick(flags.url, '--url', environment.PASSES_URL, 'PASSES_URL')
   let token = pick(flags.token, '--token', environment.PASSES_TOKEN, 'PASSES_TOKEN')
-  // Read the file only if needed. Otherwise, a broken file would stop a command whose values are all given.
+  // Read the file only if it is needed, so that a broken file does not stop a command whose values are all given.
   const isRead = named || !chosenUrl || !token || options.profileMayBeMissing
   const file = isRead ? readProfiles(path) : { profiles: {} }
   const name = named ?? currentProfile(file)
@@ -140,7 +140,7 @@ function colorLevel(stream: ColorStream, environment: Environment): 0 | 1 | 2 | 
     return level === 0 || level === 2 || level === 3 ? level : 1
   }
   if (!canAnimate(stream, environment) || given(environment.NO_COLOR)) return 0
-  // Hide CI. Otherwise, Node would assume a log without color, but this stream is a terminal.
+  // Hide the variable CI. Otherwise, Node would assume a log without color, although this stream is a terminal.
   const { CI: _, ...terminal } = environment
   const depth = stream.getColorDepth?.(terminal) ?? 4
   return depth >= 24 ? 3 : depth >= 8 ? 2 : depth >= 4 ? 1 : 0

@@ -142,7 +142,7 @@ const changeBalance: Action<PassBalance & { passId: string }> = {
       params: { id, name },
       body: { delta, externalRef: requestId, ...withReason(values) },
     })
-    // The amounts differ if an earlier request of this dialog was saved, although its response did not arrive.
+    // If an earlier request of this dialog was saved without a response, `entry` has the amount of that request.
     if (entry.delta !== delta) throw notNow(`The balance was already changed by ${entry.delta}.`)
     const params = { id, name, entryId: entry.id }
     return { undo: () => api.balances.reverseEntry({ params, body: { externalRef: `${requestId}-undo` } }) }

@@ -31,7 +31,7 @@ export function createRefresher<Name extends string>(load: (name: Name) => Promi
 
   async function run(): Promise<void> {
     timer = undefined
-    // Wait again if `pause` was called after the timer was set. Otherwise, the page would ignore Retry-After.
+    // If `pause` was called after the timer was set, wait again, so that the page does not ignore Retry-After.
     if (Date.now() < notBefore) return schedule()
     isRunning = true
     notBefore = Date.now() + SPACING_MS

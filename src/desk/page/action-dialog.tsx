@@ -33,7 +33,7 @@ export function useCanAct(): (name: ActionName, projectId: string | null) => boo
 export function ActionButton<N extends ActionName>({ name, target, of, projectId }: ActionButtonProps<N>) {
   const { acting, language } = useDesk()
   const button = useRef<HTMLButtonElement>(null)
-  // If this button is removed while it has the focus, move the focus. Otherwise, the page would have no focus.
+  // If this button is removed while it has the focus, move the focus, so that the page keeps a focused element.
   useLayoutEffect(() => () => void (document.activeElement === button.current && focusView()), [])
   if (!useCanAct()(name, projectId)) return null
   const text = language.words.actions[name].name

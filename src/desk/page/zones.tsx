@@ -181,8 +181,8 @@ function stateOf(fullness: Exclude<Fullness, 'free'>, words: DeskWords): string 
 /** A bar of the used share of the capacity. Screen readers skip it, because the tile shows the share as text. */
 function Gauge({ zone }: { zone: Zone }) {
   const share = shareOf(zone)
-  // If the zone has no capacity, keep the space of the bar empty. Otherwise, the plots of neighboring tiles would be at
-  // different heights.
+  // If the zone has no capacity, keep the space of the bar empty, so that the plots of neighboring tiles are at the
+  // same height.
   return (
     <svg
       class={share === null ? 'gauge unlimited' : 'gauge'}

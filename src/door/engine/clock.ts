@@ -55,7 +55,7 @@ export function createDoorClock(
   return {
     now: () => new Date(Math.round(wallMs() + offsetMs)),
     get offsetMs() {
-      // If the clock was set back, report its whole error, including what `wallMs` corrects.
+      // If the clock was set back, report its whole error, including the part that `wallMs` corrects.
       return offsetMs + setBackMs
     },
     observe(date, sentAt, receivedAt, precisionMs = HEADER_MS) {
@@ -65,7 +65,7 @@ export function createDoorClock(
       const both = bounds && { low: Math.max(bounds.low, seen.low), high: Math.min(bounds.high, seen.high) }
       bounds = both && both.low <= both.high ? both : seen
       const { low, high } = bounds
-      // If the bounds allow that both clocks show the same time, assume that they do.
+      // If the bounds contain 0, assume that this device's clock and the server's clock show the same time.
       const known = low <= 0 && high >= 0 ? 0 : (low + high) / 2
       if (Math.abs(known - offsetMs) < 1) return
       offsetMs = known

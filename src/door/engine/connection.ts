@@ -190,7 +190,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     lost,
     retry,
     async flush() {
-      // Wait for a running check, and then check again, because the running check might not upload the newest entries.
+      // Wait for a running check, which can miss the newest entries. The next check uploads these entries.
       await running
       await checkOnce()
     },

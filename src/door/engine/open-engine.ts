@@ -241,8 +241,8 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     }
     try {
       if (known.identity) await endDoor()
-      // If the data of a previous door, such as a revoked door, is still being removed, wait. Otherwise, the data of
-      // the new door would be removed, too.
+      // Wait until the data of a previous door, such as a revoked door, is removed. Otherwise, the removal would also
+      // delete the data of the new door.
       await Promise.allSettled([ending])
       await store.dropList()
       await store.setIdentity(identity)

@@ -101,7 +101,7 @@ export function createOwnDoor(
     },
     async setMovement(movement) {
       const known = identity()
-      // Ignore a change of direction in a deleted zone, because this exit needs another zone first.
+      // In a deleted zone, ignore a new direction: the exit is blocked until the operator chooses another zone or none.
       if (!known || (movement && movement.zoneId === known.deletedExit)) return
       onDeleted(null)
       const door = { ...known.door, movement: movement ?? undefined }

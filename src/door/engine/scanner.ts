@@ -194,7 +194,7 @@ export function createScanner(
     })
     if (!decision) return failed(attempt, 'no_list')
     onStored(false)
-    // Upload now if the server became reachable in the meantime. Otherwise, the upload would wait for a probe.
+    // If the server became reachable in the meantime, upload now, so that the upload does not wait for a probe.
     if (connection()?.state === 'online') connection()?.retry()
     return decision
   }

@@ -141,8 +141,8 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
       if (!response.headers.has('x-correlation-id')) return { kind: 'timeout' }
       options.clock.observe(response.headers.get('date'), sentAt, options.clock.wallMs())
       const answer = await given.within(response.json().catch(nothingIfNoJson))
-      // Also learn from the time of a scan, which is more precise than the Date header. Otherwise, an exit right after
-      // an entry could get an earlier time.
+      // Also learn the server's time from a scan response, which is more precise than the Date header. Otherwise, an
+      // exit right after an entry could get an earlier time.
       const scanned = answer as Partial<ScanResponse>
       if (scanned.scan?.recordedAt && !scanned.idempotentReplay) {
         options.clock.observe(scanned.scan.recordedAt, sentAt, options.clock.wallMs(), 1)

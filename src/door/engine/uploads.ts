@@ -98,7 +98,7 @@ async function uploadWaiting(options: {
     if (sent) return sent
     onProgress()
   }
-  // Then send entries with `isHeld` again, but not in `uploadRest` (`leave` is 0), during which scans wait.
+  // Send entries with `isHeld` again, but not in `uploadRest` (`leave` is 0), because scans wait for `uploadRest`.
   if (leave === 0) return { kind: 'done' }
   const { held } = await store.summary()
   for (const entry of held) {

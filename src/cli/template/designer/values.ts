@@ -83,7 +83,7 @@ function readDate(field: JsonObject, date: string, inApple: boolean): ReadValue 
     return own === other || (!fullStyles.has(own) && own !== true && !fullStyles.has(other) && other !== true)
   }
   const lost = dateKeys.filter((key) => !isSame(key))
-  // If the field lacks a lost key, the type for relative dates has added this key, so report `isRelative`.
+  // `lost` can contain a key that the field lacks, because the type `relative` adds it. Report `isRelative` instead.
   return { as, style, format, text, lost: lost.map((key) => (field[key] === undefined ? 'isRelative' : key)) }
 }
 

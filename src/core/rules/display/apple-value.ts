@@ -140,6 +140,6 @@ function readAppleValue(field: Record<string, unknown>, locale: ValueLocale): st
   const local = MOMENT.exec(text)?.[1]
   if (local === undefined || (dateStyle === undefined && timeStyle === undefined)) return text
   const style = { ...(dateStyle && { dateStyle }), ...(timeStyle && { timeStyle }) }
-  // If the phone ignores time zones, drop the offset. Otherwise, the date-time would be converted to another zone.
+  // If the field has `ignoresTimeZone`, drop the offset, so that the date-time is not converted to another zone.
   return formatMoment(ignoresTimeZone === true ? local : text, style, locale)
 }

@@ -17,8 +17,8 @@ export function bucketStarts({ from, to }: { from: Date; to: Date }, unit: Bucke
     starts.push(start)
     // Assume that the UTC offset stays the same: this is usually true, and calendar arithmetic takes ten times longer.
     const next = following(start + offset, unit) - offset
-    // Use the calendar if the offset changes, or if this bucket began late because clocks skipped its midnight.
-    // Otherwise, the next bucket would begin at a wrong time.
+    // Use the calendar if the offset changes, or if this bucket began late because clocks skipped its midnight: in both
+    // cases, `next` is a wrong time.
     const isSimple = isBeginning(start + offset, unit) && offsetMs(clock, next) === offset
     start = isSimple ? next : followingByCalendar(start, unit, zone)
     if (!isSimple) offset = offsetMs(clock, start)

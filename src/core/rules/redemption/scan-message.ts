@@ -145,7 +145,7 @@ function redemptionMessage(code: ScanReasonCode, facts: MessageFacts): string {
       return cooldownMessage(facts)
     case 'already_scanned':
       return usedMessage(code, facts)
-    // The next two codes never get here, because `decisionMessage` handles them.
+    // The codes `multiple_matches` and `wrong_scope` never get here, because `decisionMessage` handles them.
     case 'multiple_matches':
     case 'wrong_scope':
     case 'valid':

@@ -210,7 +210,7 @@ function useFit(area: RefObject<HTMLElement>): boolean {
       element.classList.toggle('dense', element.scrollHeight > element.clientHeight)
       update()
     }
-    // The observer also calls `fit` immediately.
+    // The observer also calls `fit` when it starts to observe the element.
     const observer = new ResizeObserver(fit)
     observer.observe(element)
     element.addEventListener('scroll', update)

@@ -25,7 +25,7 @@ export async function openIndexedDb(name: string, onLost: () => void): Promise<T
     async write(names, work, { isRelaxed } = { isRelaxed: false }) {
       try {
         const tx = db.transaction([...names], 'readwrite', { durability: isRelaxed ? 'relaxed' : 'strict' })
-        // Handle a rejection, which is reported below. An unhandled rejection would be reported a second time.
+        // Handle a rejection of `done`, whose error is thrown below. Otherwise, the browser would also report it.
         tx.done.catch(() => undefined)
         const result = await work(transactionOn(tx)).catch((error) => {
           abort(tx)

@@ -97,7 +97,7 @@ export class TableStore implements EngineStore {
       await tx.put('attempts', [begun])
       return begun.externalRef
     }
-    // The end of this page must not lose the attempt. A power failure may lose it, because no person was admitted yet.
+    // The attempt must survive the end of this page, but not a power failure, because no person was admitted yet.
     return this.#db.write(['attempts'], begin, RELAXED)
   }
 

@@ -24,7 +24,7 @@ export const balances: Handlers<typeof contract> = {
     const { store, workspaceId, services } = context
     const pass = await getPass(id, context)
     const definition = await services.definitions.find(workspaceId, pass.templateVersionId)
-    // Accept a balance with entries even if the version no longer defines it. Otherwise, its entries could not be read.
+    // Accept a balance with entries, even if the version no longer defines it, so that its entries remain readable.
     const isKnown = (definition && findBalance(definition, name)) || sumOf(pass.balanceSums, name).count > 0
     if (!isKnown) throw noBalance(pass.id, name)
     return toPage(await store.balanceEntries.list(workspaceId, { passId: pass.id, name }, query), toEntry)

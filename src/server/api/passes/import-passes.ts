@@ -223,7 +223,7 @@ async function insertImports(plans: PlannedImport[], options: ImportOptions): Pr
   const { store } = options.context
   let named: NamedDevices = new Map()
   for (const part of partsOf(plans, store.passesPerTurn)) {
-    // Only a dry run keeps these counts: its accepted rows are rolled back, and the database does not count them.
+    // Only a dry run keeps `named` across parts: it rolls back accepted rows, so the database does not count them.
     if (!options.dryRun) named = new Map()
     const { inserted, rejected } = await inTransaction(options, (tx) => insertPart(tx, part, named, options.context))
     for (const [id, pass] of inserted) all.inserted.set(id, pass)

@@ -62,7 +62,7 @@ function toPassWallets(
       pushedVersion: registration.pushedVersion > 0 ? registration.pushedVersion : null,
       fetchedAt: registration.fetchedAt?.toISOString() ?? null,
       fetchedVersion: registration.fetchedVersion || null,
-      // A device without a recorded download has version 1, with which the pass was added.
+      // If no download of a device is recorded, the device has version 1, which it got when the pass was added.
       state: Math.max(registration.fetchedVersion, 1) >= walletVersion ? 'current' : 'stale',
       lastError: registration.lastError,
     })),

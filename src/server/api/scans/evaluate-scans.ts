@@ -211,7 +211,7 @@ function toAcceptedScan({ scan, decision: { pass, debit, attempt } }: DecidedSca
     templateId: pass.templateId,
     scanContextKey: scan.scanContextKey,
     scannedAt: scan.scannedAt,
-    // Store the window only if several windows contain the time. Otherwise, the time identifies the window.
+    // If only one window contains the time, store no window, because the time identifies that window.
     debitedWindow: (attempt?.isDebitStored && debit.window?.key) || null,
     validityDate: scan.validateAsOf,
   }
