@@ -47,7 +47,7 @@ export default class Import extends BulkCommand {
       default: 'label',
     }),
     out: Flags.string({
-      summary: 'Output file: the input rows with pass IDs; - writes to stdout, and no journal records the progress.',
+      summary: 'Output file: the input rows with pass IDs. With - (stdout), the command keeps no journal.',
     }),
     ...batchFlags,
   }

@@ -56,7 +56,7 @@ export default class Issue extends BulkCommand {
     }),
     'group-column': groupColumnFlag,
     out: Flags.string({
-      summary: 'Output file: input rows with pass IDs and links; - is stdout, and no journal records the progress.',
+      summary: 'Output file: input rows with pass IDs and links. With - (stdout), the command keeps no journal.',
     }),
     existing: existingFlag,
     ...batchFlags,

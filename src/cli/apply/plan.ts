@@ -30,7 +30,7 @@ export interface Step {
   action: Action
   changes: Change[]
   note?: string
-  /** Performs the step. The server can have changed since the plan. `undefined` if there is nothing to do. */
+  /** Performs the step, if it needs work. The outcome can differ from `action` if the server changed after the plan. */
   carryOut?: () => Promise<Outcome>
 }
 

@@ -27,7 +27,7 @@ export const batchFlags = {
 
 export const bulkArgs = {
   file: Args.string({
-    description: 'CSV file with a header line; - reads stdin, and no journal records the progress.',
+    description: 'CSV file with a header line. With -, the command reads stdin, and keeps no journal of the progress.',
     required: true,
   }),
 }

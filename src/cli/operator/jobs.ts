@@ -22,10 +22,10 @@ export const commands: ResourceCommands = {
   'jobs:retry': localCommand({
     summary: 'Run failed or quarantined jobs again.',
     description:
-      'Accesses the database directly; running servers start the jobs within a second. A pass that FAILED with its ' +
-      'job is QUEUED again. With --all, passes that could not be signed are QUEUED, too. A retried update of a ' +
-      'wallet emits pass.updated with changedFields manual_requeue. A quarantined job runs alone. If the worker ' +
-      'process stops during this run, the job is quarantined again.',
+      'Accesses the database directly; running servers start the jobs within a second. If a job set its pass to ' +
+      'FAILED, the status of the pass becomes QUEUED again. With --all, passes that could not be signed also become ' +
+      'QUEUED. A retried update of a wallet emits pass.updated with changedFields manual_requeue. A quarantined job ' +
+      'runs alone. If the worker process stops during this run, the job is quarantined again.',
     examples: ['jobs retry 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27', 'jobs retry --all --workspace acme'],
     args: jobArgs,
     flags: jobFlags,

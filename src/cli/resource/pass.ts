@@ -214,8 +214,8 @@ export const commands: ResourceCommands = {
   'pass:revoke-links': callCommand({
     summary: 'Revoke the hosted links of a pass.',
     description:
-      'Cards that are already on phones stay valid; to invalidate them, void the pass. To see the new links, run ' +
-      '"passes pass get".',
+      'Cards that are already on phones stay valid; to invalidate them, void the pass. The pass gets new links: to ' +
+      'see them, run "passes pass get".',
     examples: [`pass revoke-links ${PASS}`, 'pass revoke-links T-1 --external --yes --json'],
     args: passArgs,
     flags: passFlags,

@@ -71,7 +71,7 @@ export const commands: ResourceCommands = {
     args: { file: Args.string({ description: 'Template file.', required: true }) },
     flags: {
       language: Flags.string({
-        summary: 'Language of the translations: one of "others" in the definition, such as de.',
+        summary: 'Language of the translations, such as de. It must be in languages.others of the definition.',
       }),
       out: outFlag('Output file', { dependsOn: ['language'] }),
       in: Flags.string({ summary: 'File whose translations to import.', exclusive: ['language', 'out'] }),

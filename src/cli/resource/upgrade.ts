@@ -33,7 +33,7 @@ export const commands: ResourceCommands = {
     empty: 'Next: passes template upgrade',
   }),
   'upgrade:get': callCommand({
-    summary: 'Show an upgrade, and why passes did not fit.',
+    summary: 'Show an upgrade, and why some passes could not be upgraded.',
     description: 'With --watch, shows the progress until the upgrade ends. Ctrl-C stops only the display.',
     examples: [`upgrade get ${TEMPLATE} ${MESSAGE}`, `upgrade get ${TEMPLATE} ${MESSAGE} --watch`],
     args,

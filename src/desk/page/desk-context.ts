@@ -68,7 +68,7 @@ const ASK_EVERY_MS = 5_000
  * Loads sources and keeps them current. Reloads a source after each event that can change it, and every few seconds if
  * events are not enough (see `ASK_EVERY_MS`). Pauses while the page is hidden.
  * @param key a new key reloads everything
- * @param facts returns the inputs, called before each load
+ * @param facts is called before each load, and returns the inputs of the sources
  */
 export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F, unknown>>>(
   sources: S,

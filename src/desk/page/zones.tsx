@@ -178,7 +178,7 @@ function stateOf(fullness: Exclude<Fullness, 'free'>, words: DeskWords): string 
   return fullness === 'full' ? words.full : words.nearlyFull
 }
 
-/** A bar of the used share of the capacity. Screen readers skip it, because the tile shows the share as text. */
+/** A bar that shows the used share of the capacity. Screen readers skip it: the tile shows the share as text. */
 function Gauge({ zone }: { zone: Zone }) {
   const share = shareOf(zone)
   // If the zone has no capacity, keep the space of the bar empty, so that the plots of neighboring tiles are at the

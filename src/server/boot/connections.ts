@@ -69,7 +69,7 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
   const byAddress = new Map<string, number>()
   /** The number of offenses by address, since the last reset. */
   const offences = new Map<string, number>()
-  /** The connections of offenders that are held open and not read. */
+  /** The connections that are open but not read, because their address repeatedly sent too many requests at once. */
   const held = new Set<Socket>()
   /** The connections that have not sent a request yet. */
   const unused = new Set<Socket>()
@@ -171,7 +171,7 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
   return {
     oneAtATime,
 
-    /** Closes the held connections of offenders. Otherwise, they would keep the server from closing. */
+    /** Closes the connections in `held` (open, but not read), because they would keep the server from closing. */
     closeHeld(): void {
       for (const socket of held) socket.destroy()
     },

@@ -216,7 +216,7 @@ async function replace(target: string, draft: string, at: Date): Promise<string>
 }
 
 /**
- * Gives a draft its final name atomically. The caller must remove the name of the draft.
+ * Gives a draft its final name atomically, by adding a second hard link. The caller must delete the draft's old name.
  * @throws OperatorError with `rejection` if a file has the final name
  */
 export async function appear(draft: string, target: string, rejection: string): Promise<null> {

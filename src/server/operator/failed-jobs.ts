@@ -10,9 +10,9 @@ const CHUNK = 200
 const walletUpdates: JobKind[] = platforms.map((platform) => `update-${platform}` as const)
 
 /**
- * Retries discarded or quarantined jobs. A pass that failed with its job is QUEUED again. If the job was a wallet
- * update, this also writes the event pass.updated, with `manual_requeue` as its only changed field. Without IDs, this
- * also queues passes that could not be signed, because these passes have no failed job.
+ * Retries discarded or quarantined jobs. If a job set its pass to FAILED, sets the pass to QUEUED. For a wallet update,
+ * also writes the event pass.updated, with `manual_requeue` as its only changed field. Without IDs in the filter, also
+ * queues passes that could not be signed, because these passes have no failed job.
  * @returns the number of jobs that are due now
  */
 export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {

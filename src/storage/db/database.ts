@@ -261,9 +261,9 @@ const NO_TIMEOUT = undefined
 type ConnectionsOf = (party: Party, timeoutMs: number | undefined) => Knex
 
 /**
- * The maximum number of connections of a busy workspace while a workspace with less use is active: half of the
- * processors, which leaves the other half to the workspace with less use. This machine's number of processors is used,
- * because PostgreSQL's is unknown.
+ * The maximum number of connections of a workspace while another workspace that used less time is active. A connection
+ * can keep one processor busy, so half of the number of processors leaves the other half to the other workspace. Uses
+ * this machine's number of processors, because PostgreSQL's number is unknown.
  */
 const SHARE_WITH_NEIGHBORS = Math.max(1, Math.floor(availableParallelism() / 2))
 

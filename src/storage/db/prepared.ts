@@ -85,7 +85,7 @@ export function named(db: Knex, name: string): Knex.Raw {
 
 function parseStatement(db: Knex, built: string | Knex.QueryBuilder): Statement {
   const { sql, bindings } = typeof built === 'string' ? { sql: built, bindings: [] } : built.toSQL()
-  if (bindings.length > 0) throw new Error(`A value has no name in ${sql}`)
+  if (bindings.length > 0) throw new Error(`A prepared query cannot contain unnamed values. Use named(): ${sql}`)
   const names: string[] = []
   const text = sql.replaceAll(/([:\w]?):(\w+)/g, (whole, before: string, name: string) => {
     if (before !== '') return whole // Do not treat `::type` as a named value.

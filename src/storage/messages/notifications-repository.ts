@@ -97,8 +97,8 @@ export class Notifications extends Repository {
   }
 
   /**
-   * Returns the notifications that count toward the cap of their passes from a day before `first` until a day after
-   * `last`. A notification of a broadcast is certain to count (`isCertain`) only after its delivery has begun.
+   * Returns the notifications that are due from a day before `first` until a day after `last`, and count toward the cap
+   * of their passes. A notification of a broadcast is certain to count (`isCertain`) only if its own delivery began.
    */
   async listPlaces(workspaceId: string, passIds: string[], first: Date, last?: Date): Promise<Place[]> {
     const rows: {

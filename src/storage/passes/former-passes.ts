@@ -5,9 +5,7 @@ import { Repository } from '../db/repository.ts'
 import type { StoredPass } from './pass-row.ts'
 import { type OutdatedRegistration, whereOfIdentities } from './registrations.ts'
 
-/**
- * The number of days in which a former holder's phones can download the pass, as void. Later, the pass is not found.
- */
+/** The number of days in which a former holder's phones can download the void pass. Later, the pass is not found. */
 export const FORMER_PASS_DAYS = 30
 
 const DAY_MS = 24 * 3_600_000

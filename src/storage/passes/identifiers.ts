@@ -168,7 +168,7 @@ export const MAX_STALE = 100
 /** The maximum number of stale codes that a single change deletes from a pass. */
 const TRIMMED = 1_000
 
-/** Makes identifiers of distinct passes the active ones. The previously active identifiers become stale. */
+/** Activates each identifier for its pass; the previously active ones become stale. The passes must be distinct. */
 export async function activateIdentifiers(db: Knex, workspaceId: string, identifiers: PassIdentifier[]): Promise<void> {
   if (identifiers.length === 0) return
   const passIds = identifiers.map(({ passId }) => passId)

@@ -105,7 +105,7 @@ export class ImportedPasses extends Repository {
     return { serialNumbers: new Set([...serials, ...former]), googleObjectIds: new Set([...called, ...objects]) }
   }
 
-  /** Returns the texts that are IDs of current or former copies of passes, with the identities of the passes. */
+  /** Maps each text that is the ID of a current or former copy of a pass to the pass's Apple and Google identities. */
   private async listOwn(texts: string[]): Promise<Map<string, OwnCopy>> {
     const ids = texts.flatMap((text) => Uuid.safeParse(text).data ?? [])
     if (ids.length === 0) return new Map()

@@ -42,9 +42,7 @@ export class People extends Repository {
     return PERSON.read(stored!)
   }
 
-  /**
-   * Updates a person who has no role. Does not store new people, because anyone can have an account at the provider.
-   */
+  /** Updates a person without a role. Adds no people: anyone with an account at the provider could fill the table. */
   async updateWithoutRole({
     issuer,
     subject,

@@ -55,7 +55,7 @@ export function toLimits(row: LimitsRow | undefined): WorkspaceLimits {
   ) as WorkspaceLimits
 }
 
-/** The usage that database triggers count. Reading it takes constant time. */
+/** The usage counters that database triggers update. Reading them takes constant time. */
 export interface StoredUsage {
   passes: number
   /** The bytes of images, definitions of template versions, and variables of passes. */
@@ -87,7 +87,7 @@ export class Usage extends Repository {
     await lockRows(this.db, () => this.db('workspaces').where({ id: workspaceId }).forNoKeyUpdate().select('id'))
   }
 
-  /** Returns the usage that database triggers count (decisions/0005). */
+  /** Returns the usage counters that database triggers update (decisions/0005). */
   async findStored(workspaceId: string): Promise<StoredUsage> {
     return (await this.listStored([workspaceId])).get(workspaceId) ?? { passes: 0, storedBytes: 0 }
   }

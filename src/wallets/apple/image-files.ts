@@ -109,7 +109,7 @@ export interface ImageSet {
   digests: Record<string, string>
 }
 
-/** Returns the image files of a set. Equal images result in the same set. */
+/** Returns the set of image files for the images of a card. Cards with equal images get the same set. */
 export type ImageSets = (card: CardImages) => Promise<ImageSet>
 
 const MAX_KEPT_BYTES = 64 * 1024 * 1024

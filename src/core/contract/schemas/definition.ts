@@ -93,7 +93,7 @@ export const ImageChoice = z.union([ImageSource, choiceOf(ImageSource)], {
 })
 export type ImageChoice = z.output<typeof ImageChoice>
 
-/** The property names of a choice. They distinguish a choice from a record by language. */
+/** The property names of a choice. An object with one of these names is a choice, not a set of images per language. */
 const keysOfChoice = choiceOf(ImageSource).keyof().options as readonly string[]
 
 /** An image: the same in each language, or one per language. */

@@ -171,9 +171,9 @@ function sharedNames(trip: TripFacts | undefined): string[] {
 const OFFSET = /(?:Z|[+-]\d\d:?\d\d)$/
 
 /**
- * Converts a date-time to the local time at an airport. If the zone of the airport is unknown, uses the offset of the
- * text or, if the offset is Z, the zone of the definition. Returns `undefined` if no zone is known, or if the text is
- * not a date-time with an offset.
+ * Converts a date-time to the local time at an airport. If the zone of the airport is unknown, converts a date-time in
+ * UTC (Z) to the zone of the definition, and keeps the offset of any other date-time. Returns `undefined` if the
+ * zone to convert to is unknown, or if the text is not a date-time with an offset.
  */
 export function localTime(
   text: string | undefined,

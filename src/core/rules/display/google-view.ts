@@ -7,7 +7,7 @@ import { formatValue, type ValueLocale, withoutTrailingZeros } from './format-va
 import { nearestLanguage } from './language-match.ts'
 import { nativeRows, walletLabel } from './native-rows.ts'
 
-/** The maximum number of text modules of an object, and also of links, that Google Wallet shows. */
+/** Google Wallet shows at most this many text modules and this many links of an object. */
 export const MAX_GOOGLE_MODULES = 10
 
 /** The content that Google Wallet shows for an object and its class. */

@@ -14,7 +14,7 @@ export interface RecordedUse {
 export interface AcceptedScan {
   scannedAt: Date
   scanContextKey: string | null
-  /** The validity date (YYYY-MM-DD), if the scan was evaluated as of a date instead of its time. */
+  /** The validity date (YYYY-MM-DD), if the scan was evaluated as of this date instead of the time of the scan. */
   validityDate: string | null
 }
 

@@ -6,8 +6,9 @@ export interface OccupancyChanges {
   bucket: number
   entries: number
   exits: number
-  /** The highest sum of entries minus exits in the segment since the range began, and the time it was first reached. */
+  /** The highest value in this bucket of a running sum: the segment's entries minus its exits since the range began. */
   highest: number
+  /** The time when `highest` was first reached. */
   highestAt: Date
 }
 

@@ -52,7 +52,7 @@ export interface JournalEntry extends OwnScan {
   adjustment?: { zoneId: string; delta: number; reason: string } | undefined
   /** The server's reason for rejecting the entry, kept until a user dismisses it; `held` if `isHeld` is set. */
   rejection?: string | undefined
-  /** Set while the phone retries this exit without a scan. The server rejected it: too few people were inside. */
+  /** Set if the server rejected this counted exit because too few people were inside. The phone sends it again. */
   isHeld?: true | undefined
   /** Whether the server rejected a reversal because the scan belongs to another door. */
   isOfAnother?: boolean | undefined

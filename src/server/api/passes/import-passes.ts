@@ -152,9 +152,9 @@ function namesTaken({ token }: RequestContext): ApiError {
 }
 
 /**
- * Returns a pass to insert or an error for each item. The first valid item of an externalPassId creates the pass, and
- * later items have no plan. If several items have the same serial number or object ID, the first item gets it, and the
- * others get an error.
+ * Maps items to the pass to insert, or to an error. Omits each item that follows a valid item with the same
+ * externalPassId, because it creates no pass. If several items have the same serial number or object ID, the first item
+ * gets it, and the others get an error.
  */
 async function planImports(
   items: ImportItem[],

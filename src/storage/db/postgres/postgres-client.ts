@@ -207,7 +207,7 @@ function setConfig(settings: Settings, isLocal = false): string {
 }
 
 /**
- * Codes of errors after which a connection is unusable: the server shuts down, ended an idle transaction, or became
+ * Codes of errors after which a connection is unusable: the server shut down, ended an idle transaction, or became
  * read-only in a failover.
  */
 const USELESS = /^(57P..|25P03|25006)$/

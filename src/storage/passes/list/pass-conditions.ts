@@ -32,7 +32,7 @@ export async function createMatcher(db: Knex, workspaceId: string, filters: Pass
   }
 }
 
-/** Adds the conditions of all filters except `variable`. `id` is the name of the pass ID in the query. */
+/** Adds the conditions of all filters except `variable`. `id` is the column of the pass ID in the query. */
 export function whereFilters(
   db: Knex,
   query: Knex.QueryBuilder,

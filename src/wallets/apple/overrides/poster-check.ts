@@ -39,11 +39,12 @@ function* checkEventPoster({ apple = {}, nfc: own, design, event, accept = [] }:
   const hasBarcode = design.barcode !== null
   if (hasBarcode && accept.includes('poster-without-nfc')) return
   const choice = hasBarcode
-    ? ', or accept poster-without-nfc: iPhones since iOS 27 then show the barcode on the poster, and earlier ones the event ticket'
+    ? '. Or accept poster-without-nfc: iPhones with iOS 27 or later then show the barcode on the ' +
+      'poster, and iPhones with an earlier iOS show the event ticket'
     : ''
   yield {
     path: ['apple', 'nfc'],
-    message: `A poster ticket is read by NFC: give nfc, with requiresAuthentication${choice}`,
+    message: `A poster ticket is read by NFC: set nfc with requiresAuthentication${choice}`,
   }
 }
 
