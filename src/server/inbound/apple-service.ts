@@ -123,12 +123,12 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
     const isOurs = ofType.length > 0
     if (!isOurs || !isKnown) limitRejected(event)
     if (!isOurs || (!isKnown && since !== null)) return new Response(null, { status: 404 })
-    // Count the additional requests even if the list is empty, because an empty list takes as long to read.
+    // Count a long list as several requests, even if no pass has changed: an empty list takes as long to read.
     if (held >= PASSES_A_REQUEST) limitLists(event, Math.floor(held / PASSES_A_REQUEST))
     const at = clock()
     const list = (from: DevicePlace | null) => store.deviceLists.listChanged(deviceId, from, ofType, at)
     const known = await list(since)
-    // If the tag is above all tags that this server assigned, it is from another server: list all passes of the device.
+    // If the tag is above all tags of this server, another server assigned the tag: list all passes of the device.
     const isForeign = known.serialNumbers.length === 0 && since !== null && (await store.deviceLists.isAhead(since.tag))
     const { serialNumbers, toNote, place } = isForeign ? await list({ tag: 0 }) : known
     // The database of a frozen server can lack changes for which another server has already pushed to this phone. Do
