@@ -43,7 +43,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await expect(select('names', values, text)).resolves.toEqual([{ first: 'two', second: 'one', third: 'two' }])
     await expect(select('names', { a: 'one' }, text)).rejects.toThrow('no value for :b')
     const unnamed = runPrepared(writer, 'unnamed', {}, () => writer('notes').where('id', 7))
-    await expect(unnamed).rejects.toThrow('A value has no name')
+    await expect(unnamed).rejects.toThrow('A prepared query cannot contain unnamed values')
   })
 
   test('one statement inserts any number of rows, and their values are read back unchanged', async () => {
