@@ -21,7 +21,7 @@ export interface FieldContext {
   texts: Texts
   variables: Variables
   report: Report
-  /** The keys of all fields that were read so far. */
+  /** The keys of the fields that were already read. */
   keys: Set<string>
   /** The fields that show a variable, by the value of the field in pass.json. */
   fieldsByValue: Map<string, { key: string; placeholder: string }[]>

@@ -42,7 +42,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
     table.integer('generation').notNullable()
     table.text('status').notNullable()
     table.bigInteger('due_at')
-    // The number of automatic attempts so far, which determines the next retry time. Manual redeliveries do not count.
+    // The number of past automatic attempts, which determines the next retry time. Manual redeliveries do not count.
     table.integer('scheduled_attempts').notNullable()
     table.boolean('is_redelivery').notNullable()
     // The time at which the schedule continues after a redelivery.
