@@ -120,7 +120,7 @@ export const commands: ResourceCommands = {
     description:
       'Evaluates the recorded scans of a time range as if every pass had the policy in the file, and shows the ' +
       'changed decisions by reason and gate. Records nothing. The file contains a policy in the format of a template ' +
-      'definition, such as { "maxUses": 2 }. Evaluates at most a million scans. For many scans, set --timeout 300.',
+      'definition, such as { "maxUses": 2 }. The range can have at most a million scans. For many, set --timeout 300.',
     examples: [
       'policy replay --project "Polyglot 2027" --policy strict.json --from 2027-05-30T00:00Z',
       {

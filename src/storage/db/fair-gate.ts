@@ -18,7 +18,7 @@ export interface FairGateOptions {
   places: number
   /** Whether `places` limits requests and other work separately. By default, it limits both together. */
   separatesRequests?: boolean
-  /** The maximum number of concurrent turns of a party. */
+  /** The maximum number of concurrent turns of a party. The requests and visits of a workspace share this number. */
   share: number
   /**
    * The maximum number of concurrent turns of a workspace (requests and jobs together) while another workspace that
@@ -146,7 +146,8 @@ export class FairGate {
   private canEnter(party: Party): boolean {
     const { places, separatesRequests, share, shareWithNeighbors } = this.options
     const sharesPlaces = (one: Party) => !separatesRequests || isRequest(one) === isRequest(party)
-    if (this.countTurns(sharesPlaces) >= places || this.countTurns((one) => isSame(one, party)) >= share) return false
+    const sharesTurns = (one: Party) => one.name === party.name && isRequest(one) === isRequest(party)
+    if (this.countTurns(sharesPlaces) >= places || this.countTurns(sharesTurns) >= share) return false
     const ofWorkspace = this.countTurns(({ name }) => name === party.name)
     return ofWorkspace < shareWithNeighbors || !this.hasNeighbor(party.name)
   }

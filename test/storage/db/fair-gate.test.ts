@@ -101,6 +101,11 @@ test('visits count toward the time of their workspace, and do not delay its requ
     for (const party of ['visits of a', 'visits of a', 'visits of a', 'a', 'visits of b', 'b']) enter(party)
     for (let n = 0; n < 5; n += 1) await stay(order.at(-1) ?? 'visits of a', 10)
     expect(order).toEqual(['visits of a', 'visits of b', 'a', 'b', 'visits of a', 'visits of a'])
+
+    const several = watched(new FairGate({ places: 4, share: 2 }))
+    for (const party of ['visits of a', 'visits of a', 'visits of a', 'a', 'b']) several.enter(party)
+    await several.stay('visits of a', 10)
+    expect(several.order).toEqual(['visits of a', 'visits of a', 'b', 'a'])
   } finally {
     vi.useRealTimers()
   }

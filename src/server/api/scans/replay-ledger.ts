@@ -51,7 +51,7 @@ async function replay(body: ReplayBody, context: RequestContext): Promise<Policy
   const filter: ReplayFilter = { projectId, templateId, from: new Date(body.from), to: new Date(body.to) }
   const scans = await store.replays.countAttempts(workspaceId, filter, MAX_SCANS + 1)
   if (scans > MAX_SCANS) {
-    const message = `The time range has more than ${MAX_SCANS.toLocaleString('en')} scans: change "from" or "to"`
+    const message = `The time range has more than ${MAX_SCANS.toLocaleString('en')} scans: use a later "from" or an earlier "to"`
     throw validationError([{ path: ['to'], message }])
   }
   const counters = createCounters()
