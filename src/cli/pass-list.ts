@@ -26,7 +26,7 @@ export const passFilterFlags = {
   group: filterFlag('Only passes in the group with this key.'),
   'join-slug': filterFlag('Only passes that the join page with this slug created.'),
   'join-source': filterFlag('Only passes that a join page created for a visit from this source.'),
-  variable: filterFlag('Only passes with this variable, as name:value; at most five.'),
+  variable: filterFlag('Only passes with this variable, as name:value (at most five values).'),
   'valid-on': filterFlag('Only passes that are valid for scanning on this day, such as 2027-05-31.'),
   redeemed: Flags.boolean({
     summary: 'Only passes with an accepted scan; with --no-redeemed, only passes without one.',

@@ -138,7 +138,7 @@ function apiRequest(method: string, path: string, { data, field, header }: ApiFl
   }
   const fields = field.map(splitNamed)
   const hasQuery = method === 'GET' || method === 'DELETE'
-  if (hasQuery && data) throw new UsageError(`A ${method} has no body; parameters are given with -f name=value`)
+  if (hasQuery && data) throw new UsageError(`A ${method} has no body: give parameters with -f name=value`)
   const body = data ?? (hasQuery || fields.length === 0 ? undefined : jsonBody(fields))
   return {
     method,

@@ -177,7 +177,7 @@ const formats = {
     findProblem: (message) =>
       message === '' || /^(?:[0-9$+./:-]+|[A-D][0-9$+./:-]+[A-D])$/.test(message)
         ? undefined
-        : 'has letters that are not its start and stop letter',
+        : 'must be digits or symbols, either alone or between two letters',
     messagesOf: codabarMessagesOf,
     // A Codabar symbol must start and end with a letter. If the message has none, add an A on both sides.
     toDrawn: (message) => (/^[A-D]/.test(message) ? message : `A${message}A`),
@@ -289,7 +289,7 @@ export const formatsWithReadings = barcodeFormatNames.filter((format) => barcode
 function findGtinProblem(message: string): string | undefined {
   if (message.length !== 13) return `has ${message.length} digits, and ean13 needs 13`
   const expected = checkDigitOf(message)
-  return message.endsWith(expected) ? undefined : `ends with ${message.at(-1)}, and its check digit is ${expected}`
+  return message.endsWith(expected) ? undefined : `ends with ${message.at(-1)}, but its check digit must be ${expected}`
 }
 
 /** Computes the check digit of a GS1 number. Ignores the last digit, which is the check digit as given. */

@@ -91,7 +91,7 @@ test('publishing rejects a message or a key that readers cannot use', () => {
   ])
   expect(reasonsOf(define({ nfc: { message: `${'x'.repeat(65)}{{number}}`, publicKey } }))).toHaveLength(1)
   expect(reasonsOf(define({ nfc: { message: 'Zoë', publicKey } }))).toEqual([
-    'nfc.message: Cannot be sent to a reader: the message has characters that are not printable ASCII, which not every wallet sends',
+    'nfc.message: Cannot be sent to a reader: the message has characters that are not printable ASCII, and some wallets do not send such characters',
   ])
   for (const wrong of [
     'no key',

@@ -93,7 +93,7 @@ export function splitVariable(text: string): [name: string, value: string] {
 }
 
 export const existingFlag = Flags.option({
-  summary: 'Action if a pass with other values exists: keep it, or update it (default: fail).',
+  summary: 'Action if the external ID belongs to a pass with other values: keep it, or update it (default: fail).',
   options: ['keep', 'update'] as const,
 })()
 
@@ -107,7 +107,7 @@ export const unsetFlag = Flags.string({
 export function variablesOf({ var: set, unset }: Record<'var' | 'unset', string[]>): Variables | undefined {
   const given = set.map(splitVariable)
   const both = given.find(([name]) => unset.includes(name))
-  if (both) throw new UsageError(`--var and --unset both name ${both[0]}`)
+  if (both) throw new UsageError(`--var and --unset both name ${both[0]}: remove one`)
   if (set.length + unset.length === 0) return undefined
   return Object.fromEntries([...given, ...unset.map((name) => [name, null])])
 }

@@ -171,7 +171,7 @@ function rejectOverwriting({ file, out, failures }: BulkOptions, journal: string
 
 async function requireUnchanged(file: string, seen: unknown): Promise<void> {
   if (isDeepStrictEqual(await fingerprint(file), seen)) return
-  throw new CliError(`${file} has changed since the plan was made`, { hint: 'run it again for a new plan.' })
+  throw new CliError(`${file} has changed since the plan was made`, { hint: 'run the command again for a new plan.' })
 }
 
 function realPath(path: string): string {

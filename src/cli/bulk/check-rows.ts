@@ -93,7 +93,7 @@ function headerProblems(header: readonly string[], variables: readonly HeaderCol
   return [
     ...variables
       .filter(({ name }) => name.includes('.'))
-      .map(({ name }) => `The column ${name} has a dot in its name, which is reserved`),
+      .map(({ name }) => `The column ${name} has a dot in its name: rename it, because such names are reserved`),
     ...[...new Set(header.filter((name, index) => name !== '' && header.indexOf(name) !== index))].map(
       (name) => `Duplicate column ${name}`,
     ),

@@ -193,7 +193,8 @@ const workbooks = [
 ]
 
 const SAVE_AS_CSV =
-  'open it as a spreadsheet, and save the sheet as "CSV UTF-8": IDs keep their leading zeros, and dates their format.'
+  'open it as a spreadsheet, and save the sheet as "CSV UTF-8": this keeps the leading zeros of IDs, and the format ' +
+  'of dates.'
 
 interface SeparatorLine {
   delimiter: Dialect['delimiter']
@@ -208,7 +209,7 @@ function separatorLine(head: Buffer): SeparatorLine | undefined {
   const delimiter = delimiters.find((known) => known === separator)
   if (delimiter) return { delimiter, bom: mark !== '', bytes: Buffer.byteLength(line) }
   throw new CliError(`The first line sets sep=${separator}, which is not a supported delimiter`, {
-    hint: 'save it with commas, semicolons or tabs between the columns.',
+    hint: 'save the file with commas, semicolons, or tabs between the columns.',
   })
 }
 

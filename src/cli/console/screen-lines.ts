@@ -83,7 +83,7 @@ function bannerLines({ door, place, gate, now }: View, width: number, isTall: bo
     ` ▲ OFFLINE since ${clockTime(connection.offlineSince)} · ${count(pending)} pending`,
     list
       ? ` List ${age(list.generatedAt, now)} old (${clockTime(list.generatedAt)}) · ${count(list.size)} passes`
-      : ` No list to decide with${rejection ? `: ${rejection}` : ''}`,
+      : ` No offline list${rejection ? `: ${rejection}` : ''}`,
   ]
   const style = { background: 'yellow', color: 'black', bold: true } as const
   return [...texts, ...(isTall ? [` ${joined(names, width - 2)}`] : [])].map((text) => filled(text, width, style))

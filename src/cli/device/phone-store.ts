@@ -110,7 +110,7 @@ export function openDevice(folder: string, name: string | undefined): DeviceFile
   }
   const [only] = names
   const chosen = name ?? (names.length === 1 ? only : undefined)
-  if (chosen === undefined) throw new UsageError(`Which phone? Choose one of ${names.join(', ')}`)
+  if (chosen === undefined) throw new UsageError(`Several phones exist: choose one of ${names.join(', ')}`)
   if (!names.includes(chosen))
     throw new UsageError(`The phone ${chosen} does not exist; choose one of ${names.join(', ')}`)
   return {

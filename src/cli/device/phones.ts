@@ -33,7 +33,8 @@ export function deviceFor(folder: string, platform: DevicePlatform, name = defau
   createDevice(folder, newDevice(platform, name))
   const file = openDevice(folder, name)
   const existing = file.read().platform
-  if (existing !== platform) throw new UsageError(`The phone ${name} belongs to ${existing}: give another --device`)
+  if (existing !== platform)
+    throw new UsageError(`The phone ${name} belongs to the platform ${existing}: give another --device`)
   return file
 }
 

@@ -82,7 +82,8 @@ export const commands: ResourceCommands = {
     note: (made) =>
       'The copy does not contain the server key. Without this key, webhook secrets cannot be decrypted and links are ' +
       `invalid. Store the key once in another place, since it does not change.\n\n  cp ${made.serverKeyFile} …\n\nIf the ` +
-      'key comes from PASSES_SERVER_KEY, keep the source of that variable. The folder of the sandbox is omitted.',
+      'key comes from PASSES_SERVER_KEY, keep the source of that variable. The copy also omits the folder of the ' +
+      'sandbox.',
   }),
   restore: localCommand({
     summary: 'Replace a SQLite database with a backup.',

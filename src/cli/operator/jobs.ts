@@ -42,8 +42,8 @@ export const commands: ResourceCommands = {
     summary: 'Delete failed or quarantined jobs.',
     description:
       'Accesses the database directly, not through a server. The work of a deleted job is never done, and its pass ' +
-      'does not change: a pass that FAILED with the job remains FAILED. A later update of the pass queues a new ' +
-      'job.',
+      'does not change: if the job set its pass to FAILED, the pass remains FAILED. A later update of the pass ' +
+      'queues a new job.',
     examples: ['jobs delete 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27', 'jobs delete --all --workspace acme'],
     args: jobArgs,
     flags: jobFlags,

@@ -38,11 +38,11 @@ export const commands: ResourceCommands = {
   'member:add': localCommand({
     summary: 'Give a person a role in a workspace.',
     description:
-      'The person signs in to the desk with this email address, at the provider of "passes serve --oidc-issuer". If ' +
-      'a person has several roles, their permissions add up. With --project, the role applies only in this project. ' +
-      'If the person already has the role, the new projects replace the earlier ones. Roles: owner can do ' +
-      'everything; editor writes templates, passes, and notifications; support writes passes, notifications, and ' +
-      'scans; door-lead writes scans, and manages doors and zones; reader only reads.',
+      'The person signs in to the desk (the page /desk of the server) with this email address, at the provider of ' +
+      '"passes serve --oidc-issuer". If a person has several roles, their permissions add up. With --project, the ' +
+      'role applies only in this project. If the person already has the role, the new projects replace the earlier ' +
+      'ones. Roles: owner can do everything; editor writes templates, passes, and notifications; support writes ' +
+      'passes, notifications, and scans; door-lead writes scans, and manages doors and zones; reader only reads.',
     examples: [
       'member add anna@example.com --role support',
       'member add ben@example.com --role door-lead --project Summerfest --workspace acme',

@@ -230,7 +230,8 @@ export const commands: ResourceCommands = {
   'pass:rotate-code': callCommand({
     summary: 'Replace the scan code of a pass.',
     description:
-      'Cards on phones show the new code after their next update. Prints and screenshots of the old code are rejected.',
+      'Cards on phones show the new code after their next update. Printed copies and screenshots of the old code ' +
+      'are rejected.',
     examples: [
       'pass rotate-code T-1 --external',
       {

@@ -24,7 +24,7 @@ export async function readJsonFile<T extends z.ZodType>(
   const text = (await readNamed(path)).toString()
   const json = parseText(path, text)
   const lossy = listIssues(findLossyNumbers(text))
-  if (lossy.length > 0) throw await fileError({ path, text }, 'contains numbers that JSON does not preserve', lossy)
+  if (lossy.length > 0) throw await fileError({ path, text }, 'contains numbers that JSON readers can change', lossy)
   const parsed = parseAs(schema, json)
   if ('issues' in parsed) throw await fileError({ path, text }, `is not ${kind}`, parsed.issues)
   return { path, text, value: parsed.value }

@@ -54,11 +54,11 @@ export async function writeStrings(file: TemplateFile, path: string) {
   const ownLanguage = requireTranslated(file.path, file.definition, language)
   if (sourceLanguage !== ownLanguage) {
     const message = `The default language of ${file.path} is ${ownLanguage}`
-    throw await fileError(strings, `does not fit ${file.path}`, [{ path: ['sourceLanguage'], message }])
+    throw await fileError(strings, `does not match ${file.path}`, [{ path: ['sourceLanguage'], message }])
   }
   const known = new Map(translatable(file.definition, ownLanguage).map((entry) => [entry.key, entry]))
   const issues = [...checkEntries(strings, known)]
-  if (issues.length > 0) throw await fileError(strings, `does not fit ${file.path}`, issues)
+  if (issues.length > 0) throw await fileError(strings, `does not match ${file.path}`, issues)
 
   const changes = entries.flatMap(({ key, source, target }, index) => {
     const { text, path: place } = known.get(key)!

@@ -71,7 +71,7 @@ export async function readTemplateFile(path: string): Promise<TemplateFile> {
   const parsed = parseAs(Definition, replaceImages(raw, nilIds))
   if ('issues' in parsed) {
     const issues = [...below('definition', parsed.issues)]
-    throw await fileError({ path, text }, 'does not fit the schema of a definition', issues)
+    throw await fileError({ path, text }, 'does not match the schema of a definition', issues)
   }
   return {
     path,

@@ -9,8 +9,8 @@ export default class AuditList extends BaseCommand {
   static override description =
     'Accesses the database directly, not through a server. Different filters must all match; repeated values of one ' +
     'filter are alternatives. With --all, memory use is constant, and --json prints one entry per line. Entries do ' +
-    'not contain the changed values. Scans are in the ledger instead; to see which token recorded a scan, use ' +
-    '--target with the ID of the scan.'
+    'not contain the changed values. Recorded scans are not listed, because they are in the ledger; only --target ' +
+    'with the ID of a scan shows which token recorded it.'
   static override examples = [
     {
       description: 'List actions of operators in the last seven days',

@@ -51,7 +51,7 @@ export default class ScansExport extends ClientCommand {
     const { flags } = await this.parse(ScansExport)
     const isStream = flags.out === undefined
     if (isStream && this.jsonEnabled() && flags.format === 'csv')
-      throw new UsageError('--json and --format csv exclude each other')
+      throw new UsageError('--json and --format csv exclude each other: remove one')
     const format = flags.format ?? (isStream && this.jsonEnabled() ? 'jsonl' : 'csv')
     using stop = onInterrupt()
     let hasBegun = false

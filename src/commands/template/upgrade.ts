@@ -13,8 +13,8 @@ export default class TemplateUpgrade extends ClientCommand {
   static override description =
     'The server upgrades the passes in the background, in order of creation, and the command shows the progress. ' +
     'Each pass is updated as by "passes pass update --template-version": it gets one revision and one pass.updated ' +
-    'event, and its phones are updated. Void passes do not change. If the variables of a pass do not fit the new ' +
-    'version, the pass keeps its old version, and the command reports it.\n\n' +
+    'event, and its phones are updated. Void passes do not change. If the variables of a pass are not valid for the ' +
+    'new version, the pass keeps its old version, and the command reports it.\n\n' +
     'For a canary, run the command with --limit 100, check these passes, and run it again without --limit. Passes ' +
     'that already have the version count toward the limit, so repeating --limit 100 changes no further passes.\n\n' +
     'The estimated duration at Google is for one issuer; several issuers work in parallel. It excludes messages that ' +
@@ -24,7 +24,7 @@ export default class TemplateUpgrade extends ClientCommand {
     'is upgraded, and with 1 if one failed.'
   static override examples = [
     {
-      description: 'Check every pass, and show why some do not fit',
+      description: 'Check every pass, and show why some cannot be upgraded',
       command: '<%= config.bin %> template upgrade day-ticket --dry-run',
     },
     {

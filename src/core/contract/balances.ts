@@ -82,9 +82,9 @@ export const balances = {
       description:
         'Adds an entry, which is never changed or deleted. If the balance has an entry with the externalRef, the ' +
         'response is 200 with this entry, and nothing changes. If the value would be below the minimum or above the ' +
-        'maximum, the response is 409 CONFLICT with value, min, max, and delta. Each entry emits pass.updated with ' +
-        'changedFields `balances`. The revision of the pass does not change. Wallets show the new value within ' +
-        `seconds. Entries within a second share an update. A balance of a pass can have ${MAX_ENTRIES} entries.`,
+        'maximum, the response is 409 CONFLICT with `value`, `min`, `max`, and `delta`. Each entry emits ' +
+        'pass.updated with changedFields `balances`. The revision of the pass does not change. Wallets show the new ' +
+        `value within seconds. Entries within a second share an update. A balance of a pass can have ${MAX_ENTRIES} entries.`,
       idempotent: true,
       body: BalanceEntryCreate,
       responses: { 200: BalanceEntryResult, 201: BalanceEntryResult },
@@ -114,7 +114,7 @@ export const balances = {
       description:
         'Adds an entry with the opposite delta. An entry can be reversed once. A second request with the same ' +
         'externalRef returns the first reversal with 200. If the balance cannot cover the reversal, the response is ' +
-        '409 CONFLICT with value, min, max, and delta.',
+        '409 CONFLICT with `value`, `min`, `max`, and `delta`.',
       body: BalanceEntryReversal.default({}),
       responses: { 200: BalanceEntryResult, 201: BalanceEntryResult },
       errors: ['PASS_NOT_FOUND', 'NOT_FOUND', 'PASS_ALREADY_VOIDED', 'CONFLICT'],

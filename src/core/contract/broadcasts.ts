@@ -17,7 +17,7 @@ export type GoogleVia = z.output<typeof GoogleVia>
 /** The request body that creates a broadcast. */
 export const BroadcastCreate = MessageCreate.extend({
   googleVia: GoogleVia.default('object').describe(
-    'With object, the server sends a message to each pass. With class, it sends one message per Google class, ' +
+    'With `object`, the server sends a message to each pass. With `class`, it sends one message per Google class, ' +
       'which takes fewer requests, but also reaches holders of void and expired passes. Holders who add a pass later ' +
       'see a class message on the back of the pass.',
   ),
@@ -35,7 +35,7 @@ export const Broadcast = z.strictObject({
   body: Notification.shape.body,
   platforms: z.array(Platform),
   googleVia: GoogleVia.describe(
-    'The way the broadcast is sent to Google. The server changes class to object if passes of other projects use ' +
+    'The way the broadcast is sent to Google. The server changes `class` to `object` if passes of other projects use ' +
       'the same classes at the time of dispatch, because the holders of these passes must not receive the message.',
   ),
   options: MessageOptions,

@@ -67,7 +67,7 @@ export const eventData = {
     capacity: Count,
     percent: z
       .literal([80, 100])
-      .describe('The threshold that the number inside has reached, in percent of the capacity.'),
+      .describe('The threshold that the number of people inside has reached, in percent of the capacity.'),
   }),
   'webhook.test': z.strictObject({ webhookId: Uuid.describe('The ID of the tested webhook.') }),
 }

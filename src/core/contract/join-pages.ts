@@ -103,7 +103,7 @@ export const joinPages = {
       'The page is public at `{publicUrl}/join/<slug>`, works without scripts, and is in the language of the ' +
       'visitor. A submission creates a pass of the published version. The externalPassId of the pass is ' +
       '`join:<slug>:` and a random text. The response is 409 if another template uses the slug, if no version is ' +
-      'published, or if identity is set and the server cannot send email. If the page is replaced, passes of the ' +
+      'published, or if `identity` is set and the server cannot send email. If the page is replaced, passes of the ' +
       'previous page still count toward the limit.',
     idempotent: true,
     body: JoinPageWrite,

@@ -245,10 +245,10 @@ export const passes = {
     summary: 'List passes',
     description:
       'A pass must match all parameters. If a parameter is repeated, the pass must match one of its values. A parameter ' +
-      'can have at most 20 values; search, variable, and label with labelMatch=contains can have at most 5. ' +
+      'can have at most 20 values; `search`, `variable`, and `label` with labelMatch=contains can have at most 5. ' +
       'projectId=null matches passes without a project. revision and templateVersion are a number, or a bound such ' +
       'as gte:3 or lte:7. installed=true matches passes that a wallet holds. stale=true matches passes with a ' +
-      'wallet that lacks the newest version. With platform, installed and stale only consider wallets of this ' +
+      'wallet that lacks the newest version. With `platform`, `installed` and `stale` consider only wallets of this ' +
       'platform.',
     query: PassListQuery,
     responses: { 200: pageOf(Pass) },

@@ -45,7 +45,7 @@ export const ProjectFigures = z.strictObject({
     .array(
       z.strictObject({
         at: UtcTimestamp.describe(
-          'The start of the hour, day, week, or month in the zone. The first item can start before from.',
+          'The start of the hour, day, week, or month in the zone. The first item can start before `from`.',
         ),
         issued: Count,
         voided: Count,

@@ -91,7 +91,7 @@ export const Snapshot = z.strictObject({
     .array(Uuid)
     .optional()
     .describe(
-      'Only with since: the IDs of passes to delete from the list, such as erased passes. Each page has ' +
+      'Only with `since`: the IDs of passes to delete from the list, such as erased passes. Each page has ' +
         'different IDs.',
     ),
   nextCursor: z.string().nullable(),
@@ -157,9 +157,9 @@ export const scanner = {
     description:
       'Returns the passes of a project, or of the whole workspace, that were created before generatedAt and are ' +
       'not erased. Each pass has its state at the time of the request for its page. A page can have fewer items ' +
-      'than limit. The cursor belongs to the snapshot and is valid for 24 hours. With since, the response contains ' +
-      'only changes: add the items, or replace them by passId, and delete the passes in removed. Once you have ' +
-      'applied the changes of all pages, send the ID of the snapshot as the next since. If the response is 409 ' +
+      'than limit. The cursor belongs to the snapshot and is valid for 24 hours. With `since`, the response contains ' +
+      'only changes: add the items, or replace them by passId, and delete the passes in `removed`. Once you have ' +
+      'applied the changes of all pages, send the ID of the snapshot as the next `since`. If the response is 409 ' +
       'SCANNER_SNAPSHOT_STALE, read a whole snapshot again.',
     compressed: true,
     query: z.strictObject({

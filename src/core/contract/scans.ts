@@ -69,7 +69,7 @@ export const ScanStatsByTime = z.strictObject({
     .array(
       z.strictObject({
         at: UtcTimestamp.describe(
-          'The start of the hour, day, week, or month in the zone. The first item can start before from.',
+          'The start of the hour, day, week, or month in the zone. The first item can start before `from`.',
         ),
         totalScans: figures.totalScans,
         totalDenied: figures.totalDenied,
@@ -142,7 +142,7 @@ export const PolicyReplay = z
     from: Timestamp,
     to: Timestamp,
   })
-  .refine(({ from, to }) => Date.parse(from) <= Date.parse(to), { path: ['to'], error: 'Must not be before from' })
+  .refine(({ from, to }) => Date.parse(from) <= Date.parse(to), { path: ['to'], error: 'Must not be before "from"' })
 export type PolicyReplay = z.output<typeof PolicyReplay>
 
 const ReasonChanges = z
@@ -151,7 +151,7 @@ const ReasonChanges = z
 
 /** The result of a replay: how the decisions on recorded scans change under another policy. */
 export const PolicyReplayResult = z.strictObject({
-  scans: Count.describe('Attempts between from and to, without reversals.'),
+  scans: Count.describe('Attempts between `from` and `to`, without reversals.'),
   changed: Count,
   byReason: ReasonChanges,
   byGate: z
@@ -244,8 +244,8 @@ export const scans = {
     scope: 'scans:read',
     summary: 'Replay recorded scans against another policy',
     description:
-      'Evaluates the attempts between from and to, at most 1,000,000, as if all passes of the project (or of one ' +
-      'template) had this policy. Nothing is recorded. Scans that were accepted before from count as uses. Results ' +
+      'Evaluates the attempts between `from` and `to`, at most 1,000,000, as if all passes of the project (or of one ' +
+      'template) had this policy. Nothing is recorded. Scans that were accepted before `from` count as uses. Results ' +
       'that do not depend on a policy do not change, such as the result for an unknown code, a void pass, or an ' +
       'expired pass. A workspace can run one replay at a time.',
     body: PolicyReplay,

@@ -15,7 +15,7 @@ export const MAX_FAILURES = 100
 export const UpgradeCreate = z.strictObject({
   to: z
     .union([PositiveInt, z.literal('latest')])
-    .describe('The number of a published version. latest is resolved when the upgrade is created.'),
+    .describe('The number of a published version. `latest` is resolved when the upgrade is created.'),
   filter: PassFilter.optional().describe('Upgrades only the passes of the template that match.'),
   limit: z
     .int()
@@ -37,12 +37,12 @@ export const Upgrade = z.strictObject({
   dryRun: z.boolean(),
   status: UpgradeStatus,
   matched: Count.describe(
-    'The number of passes that match, at most limit. It is 0 until the upgrade starts and counts the passes. When ' +
-      'the upgrade is DONE, it is the sum of upgraded, unchanged, and failed.',
+    'The number of passes that match, at most `limit`. It is 0 until the upgrade starts and counts the passes. When ' +
+      'the upgrade is DONE, it is the sum of `upgraded`, `unchanged`, and `failed`.',
   ),
   upgraded: Count.describe('The number of passes that moved to the version. In a dry run, the number that would move.'),
   unchanged: Count.describe('The number of passes that already had this version or a newer one.'),
-  failed: Count.describe('The number of passes that do not fit the version, and did not change.'),
+  failed: Count.describe('The number of passes that cannot be upgraded, and did not change.'),
   failures: z
     .array(z.strictObject({ passId: Uuid, externalPassId: z.string(), code: ErrorCode, message: z.string() }))
     .describe(`The first failures, in order of creation of the passes, at most ${MAX_FAILURES}.`),
@@ -59,10 +59,10 @@ export const upgrades = {
     description:
       'Starts an upgrade in the background. It processes the passes of the template in order of creation, except ' +
       'VOID passes. Each upgraded pass changes as with PATCH /v1/passes/{id} and templateVersion. A pass whose ' +
-      'variables do not fit the version keeps its version, and counts as failed. A token that is restricted to projects ' +
-      'upgrades only passes of these projects. For a canary, upgrade with limit 100, and then without a limit. A ' +
-      'template can have one pending upgrade, in addition to dry runs, and a workspace 10 pending upgrades and dry ' +
-      'runs. Beyond these limits, the response is 409.',
+      'variables are not valid for the version keeps its version, and counts as failed. A token that is restricted ' +
+      'to projects upgrades only passes of these projects. For a canary, upgrade with limit 100, and then without a ' +
+      'limit. A template can have one pending upgrade, in addition to dry runs, and a workspace 10 pending upgrades ' +
+      'and dry runs. Beyond these limits, the response is 409.',
     body: UpgradeCreate,
     responses: { 202: Upgrade },
     errors: ['TEMPLATE_NOT_FOUND', 'CONFLICT'],

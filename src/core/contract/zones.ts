@@ -46,14 +46,14 @@ export type OccupancyUnit = (typeof occupancyUnits)[number]
 export const ZoneOccupancy = z.strictObject({
   inside: Inside,
   capacity: Count.nullable(),
-  peak: z.int().describe('The highest number inside between from and to.'),
+  peak: z.int().describe('The highest number of people inside between `from` and `to`.'),
   peakAt: UtcTimestamp.describe('The time at which the peak was first reached.'),
   entries: Count.describe('The sum of the entries of all items.'),
   exits: Count,
   items: z
     .array(
       z.strictObject({
-        at: UtcTimestamp.describe('The start of the minute or hour in UTC. The first item can start before from.'),
+        at: UtcTimestamp.describe('The start of the minute or hour in UTC. The first item can start before `from`.'),
         entries: Count.describe('People who came in, including positive adjustments. A double entry counts once.'),
         exits: Count.describe('People who left, including negative adjustments.'),
         inside: z.int().describe('The number inside at the end of the item. A reset sets it to 0 without exits.'),
@@ -165,10 +165,10 @@ export const zones = {
     description:
       'Returns an item for each minute or hour (UTC) from `from` (inclusive) to `to` (exclusive), at most ' +
       `${MAX_BUCKETS}. Movements count at their scannedAt, so reports of offline scans change earlier items. ` +
-      '`inside` is the current number, and `peak` the highest number between from and to.',
+      '`inside` is the current number, and `peak` the highest number between `from` and `to`.',
     query: z.strictObject({
       from: Timestamp.optional().meta({
-        description: 'The start, inclusive. Default: 24 hours before to, or 2 hours if by is minute.',
+        description: 'The start, inclusive. Default: 24 hours before `to`, or 2 hours if `by` is `minute`.',
         example: '2027-05-20T07:00:00Z',
       }),
       to: Timestamp.optional().meta({

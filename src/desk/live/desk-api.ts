@@ -109,7 +109,8 @@ async function ask(path: string, access: Access, request: RequestInit): Promise<
   })
   // Without a correlation ID, the response comes from a proxy, for example while the server restarts. Treat this as no
   // response.
-  if (!answer.headers.has('x-correlation-id')) throw new TypeError(`${answer.status}, but not from this server`)
+  if (!answer.headers.has('x-correlation-id'))
+    throw new TypeError(`The response with status ${answer.status} is not from this server`)
   if (answer.ok) return answer
   const body = parseJson(await answer.text()) as { errorCode?: string; message?: string } | undefined
   const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN)

@@ -163,7 +163,7 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
     answer: Record<string, unknown>,
     { token, fits }: { token: string | undefined } & Pick<Request, 'fits'>,
   ): Reply<T> {
-    const { errorCode = '', message = `The server answered ${status}` } = answer
+    const { errorCode = '', message = `The server responded with ${status}` } = answer
     if (status >= 500 || status === 429) return { kind: 'timeout' }
     if (status === 401 && token !== undefined) options.onUnauthorized(token)
     if (status >= 400) {

@@ -110,7 +110,8 @@ async function findFault(tx: Repositories, head: SignedHead, signingKeys: Signin
   try {
     return (await signingKeys.isSound(tx, head)) ? undefined : 'the end of a chain does not match its signature'
   } catch (error) {
-    if (error instanceof SealError) return 'none of the server keys decrypts the key that signs a chain'
+    if (error instanceof SealError)
+      return 'none of the server keys (see PASSES_PREVIOUS_SERVER_KEYS) decrypts the key that signs a chain'
     throw error
   }
 }

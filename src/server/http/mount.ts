@@ -197,7 +197,10 @@ function startStream(
 ): HTTPResponse {
   const { stopping, clock, log } = services
   if (stopping.aborted) {
-    throw new ApiError('SERVICE_UNAVAILABLE', { message: 'The server is stopping.', headers: { 'retry-after': '1' } })
+    throw new ApiError('SERVICE_UNAVAILABLE', {
+      message: 'The server is stopping. Retry later.',
+      headers: { 'retry-after': '1' },
+    })
   }
   const onEnd = streams.enter(workspaceId, MAX_STREAMS)
   if (event.req.method === 'HEAD') {

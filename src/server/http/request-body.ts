@@ -88,7 +88,7 @@ function tooLarge(): ApiError {
 }
 
 function brokenBody(cause: unknown): ApiError {
-  return new ApiError('INVALID_FORMAT', { message: 'The body is incomplete.', cause })
+  return new ApiError('INVALID_FORMAT', { message: 'The body is incomplete. Send the request again.', cause })
 }
 
 /** @throws ApiError INVALID_FORMAT for invalid UTF-8, which would otherwise be stored as replacement characters */

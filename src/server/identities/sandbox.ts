@@ -59,7 +59,11 @@ export function loadSandboxApple(config: Config, at: Date): Promise<AppleSandbox
         serverKeyPem: await text('apns.key'),
         wwdrKeyPem: await text('wwdr.key').catch(() => undefined),
       }
-      if (!isChainSound(sandbox, at)) throw new CredentialError(`The certificates in ${folder} are not valid.`)
+      if (!isChainSound(sandbox, at)) {
+        throw new CredentialError(
+          `The certificates in ${folder} are not valid. Move the folder, so that a new sandbox is created.`,
+        )
+      }
       return sandbox
     },
   )

@@ -36,7 +36,11 @@ export async function copy(addresses: CopyAddresses, options: CopyOptions & { at
   const draft = `${target}.copy`
   const copied = await copyInto({ from, to: `sqlite:${draft}` }, options)
   await settle(draft)
-  await appear(draft, target, `${target} was created in the meantime. The copy is ${draft}.`)
+  await appear(
+    draft,
+    target,
+    `${target} was created in the meantime. Move it away, and rename the copy ${draft} to ${target}.`,
+  )
   await rm(draft)
   return copied
 }

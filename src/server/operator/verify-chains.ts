@@ -68,7 +68,7 @@ export async function verifyChains(store: Store, chain: ChainName, options: Veri
     if (id < idBound(report.head?.retainedFrom ?? 0)) continue
     report.faultCount += 1
     if (report.faults.length < MAX_DESCRIBED)
-      report.faults.push({ kind: 'inserted', id, message: 'The entry is in no chain.' })
+      report.faults.push({ kind: 'inserted', id, message: 'The entry is marked as chained, but is not in the chain.' })
   }
   return { chains, waiting: waiting.count }
 }
@@ -115,7 +115,7 @@ async function verifyChain(
   const last = await store.chainReader.findLastSequence(key)
   const end = (await store.chainReader.findHead(key))?.sequence ?? 0
   if (last > end) {
-    const message = 'Entries follow the end of the chain.'
+    const message = 'The chain has entries after its recorded end.'
     verification.fault({ kind: 'inserted', sequence: end + 1, toSequence: last, message })
   }
   return { ...about, ...verification.end() }

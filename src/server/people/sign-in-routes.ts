@@ -181,7 +181,7 @@ async function completeDevice(event: H3Event, options: PeopleOptions, provider: 
   })
   if ('session' in result) return json({ token: result.session.secret })
   if ('choices' in result) {
-    const message = `You have roles in several workspaces: ${result.choices.join(', ')}. Name one.`
+    const message = `You have roles in several workspaces: ${result.choices.join(', ')}. Choose one with --workspace.`
     throw new ApiError('CONFLICT', { message, details: { workspaces: result.choices } })
   }
   const { signIn: words } = english.words
@@ -218,7 +218,7 @@ async function readJson(event: H3Event): Promise<string> {
 /** Returns the person and the roles of the session, and the CSRF token that requests with changes need. */
 async function showSession(event: H3Event, { services }: PeopleOptions, limits: CallerOptions): Promise<Response> {
   const caller = await identifyCaller(event, limits, services.clock())
-  if (!caller.session) throw new ApiError('NOT_FOUND', { message: 'A token has no session.' })
+  if (!caller.session) throw new ApiError('NOT_FOUND', { message: 'An access token has no session. Sign in instead.' })
   const { grants, csrfToken } = caller.session
   const workspace = { id: caller.workspaceId, name: caller.workspace.name }
   return json({ email: caller.name, workspace, roles: grants, csrfToken, expiresAt: caller.expiresAt!.toISOString() })
@@ -235,7 +235,7 @@ async function signOut(
 ): Promise<Response> {
   const at = services.clock()
   const caller = await identifyCaller(event, limits, at)
-  if (!caller.session) throw new ApiError('NOT_FOUND', { message: 'A token has no session.' })
+  if (!caller.session) throw new ApiError('NOT_FOUND', { message: 'An access token has no session. Sign in instead.' })
   requireCsrfToken(caller, event.req)
   const { id } = caller.session
   await services.store.transaction(async (tx) =>

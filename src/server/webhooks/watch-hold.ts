@@ -32,9 +32,7 @@ export function watchHold(job: Job, { store, log }: Pick<Services, 'store' | 'lo
   const check = () => {
     findStates(store, job)
       .then((isHeld) => isHeld || onLost())
-      .catch((error) =>
-        log.warn({ err: error, webhookId: job.subject }, 'could not check whether a sender still holds its job'),
-      )
+      .catch((error) => log.warn({ err: error, webhookId: job.subject }, 'could not check the lease of a webhook job'))
   }
   watches.add(check)
   timer ??= setInterval(() => {

@@ -52,5 +52,5 @@ export async function countRows(query: Knex.QueryBuilder): Promise<number> {
 }
 
 function rejectWrite(): never {
-  throw new Error('Jobs and events are written inside a transaction')
+  throw new Error('Jobs and events must be written inside a transaction')
 }

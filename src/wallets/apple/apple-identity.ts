@@ -169,7 +169,7 @@ function subjectPart(
   const value = subject[attribute]
   if (typeof value !== 'string' || value === '') {
     throw new CredentialError(
-      `The certificate in ${source} has no single subject ${attribute}, where Apple writes the ${meaning}: it is not a pass type certificate. Create one in Apple's developer portal.`,
+      `The certificate in ${source} does not have exactly one subject ${attribute}, where Apple writes the ${meaning}: it is not a pass type certificate. Create one in Apple's developer portal.`,
     )
   }
   if (expected !== undefined && expected !== value) {

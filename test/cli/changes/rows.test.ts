@@ -65,7 +65,7 @@ test('rejects headers that lack a column, repeat one, or use a system name', () 
         issues: [
           'Column externalPassId not found for the external ID; --external-id-column selects another one',
           'Column name not found for the label; --label-column selects another one',
-          'The column seat.row has a dot in its name, which is reserved',
+          'The column seat.row has a dot in its name: rename it, because such names are reserved',
           'Duplicate column x',
         ].map((message) => ({ path: [], message })),
       }),

@@ -54,7 +54,7 @@ test('the name of a phone is optional if there is only one', () => {
   createDevice(folder, google('pixel'))
   expect(openDevice(folder, undefined).name).toBe('pixel')
   createDevice(folder, google('tablet'))
-  expect(() => openDevice(folder, undefined)).toThrow('Which phone? Choose one of pixel, tablet')
+  expect(() => openDevice(folder, undefined)).toThrow('Several phones exist: choose one of pixel, tablet')
   expect(openDevice(folder, 'tablet').name).toBe('tablet')
   expect(() => openDevice(folder, 'watch')).toThrow('The phone watch does not exist; choose one of pixel, tablet')
 })
@@ -65,7 +65,7 @@ test('rejects phone names with paths, and a phone of another platform', () => {
     expect(() => createDevice(folder, google(name))).toThrow('must be at most 64 letters')
   }
   deviceFor(folder, 'google', 'mine')
-  expect(() => deviceFor(folder, 'apple', 'mine')).toThrow('belongs to google')
+  expect(() => deviceFor(folder, 'apple', 'mine')).toThrow('belongs to the platform google')
 })
 
 test('finds a pass by its ID, and a Google pass also without the issuer', () => {

@@ -50,7 +50,10 @@ test('reports all problems of a header at once, with the flags that name other c
           },
           { path: [], message: 'Column label not found for the label; --label-column selects another one' },
           { path: [], message: 'Column seat (Seat) not found, but the template requires it' },
-          { path: [], message: 'The column seat.row has a dot in its name, which is reserved' },
+          {
+            path: [],
+            message: 'The column seat.row has a dot in its name: rename it, because such names are reserved',
+          },
           { path: [], message: 'Duplicate column x' },
           { path: [], message: 'Columns without a variable in the template: id, seat.row, x' },
         ],

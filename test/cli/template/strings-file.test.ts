@@ -89,11 +89,11 @@ test('rejects texts that do not fit with their place, and writes nothing', async
     const details = { issues: [expect.objectContaining({ path: place, message: expect.stringMatching(said) })] }
     await expect(take({ entries: [good, entry] })).rejects.toMatchObject({ code: 'VALIDATION_ERROR', details })
   }
-  await expect(take({ sourceLanguage: 'en' })).rejects.toThrow(/does not fit/)
+  await expect(take({ sourceLanguage: 'en' })).rejects.toThrow(/does not match/)
   await expect(take({ targetLanguage: 'fr' })).rejects.toThrow(/has no language fr/)
   await expect(take({ targetLanguage: 'pt' })).rejects.toThrow(/nothing to translate/)
   await expect(take({ extra: 1 })).rejects.toThrow(/not a file of strings/)
   expect(readFileSync(path, 'utf8')).toBe(template)
   writeFileSync(path, template.replace(/"languages".*/, ''))
-  await expect(take({})).rejects.toThrow(/defines no languages|does not fit the schema/)
+  await expect(take({})).rejects.toThrow(/defines no languages|does not match the schema/)
 })

@@ -167,7 +167,10 @@ describe.each(oneDialect)('on %s', (dialect) => {
   test('a truncated body is not a server error', async () => {
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) })
     const answer = await workspace.send('POST', '/v1/projects', { body })
-    expect(answer.body).toMatchObject({ errorCode: 'INVALID_FORMAT', message: 'The body is incomplete.' })
+    expect(answer.body).toMatchObject({
+      errorCode: 'INVALID_FORMAT',
+      message: 'The body is incomplete. Send the request again.',
+    })
   })
 
   test.each(withBody)('$name rejects a body over its limit, announced or not', async ({ route }) => {

@@ -142,7 +142,7 @@ test.each([
     certificate: { source: 'certs/web.pem', pem: readFileSync(join(cwd, 'cert.pem')) },
     key: { source: 'certs/key.pem', pem: readFileSync(join(cwd, 'key.pem')) },
   })
-  expect(message).toMatch(new RegExp(`^The certificate in certs/web\\.pem has no single subject ${part}, `))
+  expect(message).toMatch(new RegExp(`^The certificate in certs/web\\.pem does not have exactly one subject ${part}, `))
 })
 
 test('rejects a certificate that is expired or not yet valid', async () => {

@@ -45,7 +45,7 @@ export async function readDesignerBundle(path: string): Promise<DesignerBundle> 
   if (!json) throw new CliError(`${path} has no pass.json, so it is not a template of Pass Designer`)
   if (files.has('signature') || files.has('manifest.json')) {
     throw new CliError(`${path} is a signed pass: it contains the values of a holder instead of examples`, {
-      hint: `import the .pkpasstemplate, or to read the passes of another provider, run "${programName()} packages".`,
+      hint: `import the .pkpasstemplate instead; to read the passes of another provider, run "${programName()} packages".`,
     })
   }
   files.delete('pass.json')

@@ -83,7 +83,9 @@ export function readDefinition(bundle: DesignerBundle, name: string): ReadDefini
   const isEventPoster = passType === 'eventTicket' && isPosterTicket(pass)
   for (const tag of Object.keys(semantics)) {
     const reason =
-      tag === 'seats' ? 'A seat in a template file has fewer facts' : 'An event or a trip does not have this fact'
+      tag === 'seats'
+        ? 'A template file cannot contain all of these seats, or all of their values'
+        : 'An event or a trip in a template file has no key for this value'
     report.kept.push({ path: `semantics.${tag}`, reason })
   }
   const design = {

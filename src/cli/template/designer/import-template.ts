@@ -114,7 +114,9 @@ async function withoutInvalid(
     const missing = issue.path.slice(path.length).join('.')
     unmapped.push({ path: shown, reason: missing === '' ? issue.message : `${missing}: ${issue.message}` })
   }
-  throw new CliError(`The template has more than ${MAX_REMOVED} values that no pass can have`)
+  throw new CliError(
+    `The template has more than ${MAX_REMOVED} values that publishing would reject: fix it in Pass Designer`,
+  )
 }
 
 function nilIds(images: object): Record<string, unknown> {

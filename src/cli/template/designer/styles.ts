@@ -33,7 +33,8 @@ export interface ReadStyles {
 export function readStyles(pass: JsonObject, context: FieldContext): ReadStyles {
   const { report } = context
   const [passType, ...others] = PassType.options.filter((name) => isJsonObject(pass[name]))
-  for (const name of others) report.unmapped.push({ path: name, reason: `The template also is a ${passType}` })
+  for (const name of others)
+    report.unmapped.push({ path: name, reason: `A template file has one style, and the import uses ${passType}` })
   const poster = isJsonObject(pass[POSTER]) ? pass[POSTER] : undefined
   if (passType === undefined) {
     if (!poster) throw new CliError('The template has no style, such as generic or eventTicket')

@@ -166,8 +166,8 @@ export const DoorGroup = z
       .literal(true)
       .optional()
       .describe(
-        'Set if the group has more than 100 passes. In that case, size, used, and open only include the first 100 ' +
-          'passes by ID.',
+        'Set if the group has more than 100 passes. In that case, `size`, `used`, and `open` include only the first ' +
+          '100 passes by ID.',
       ),
   })
   .describe('Set if the pass is in a group.')

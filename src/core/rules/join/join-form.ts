@@ -188,15 +188,19 @@ function* checkFields(page: JoinForm, definition: Definition): Generator<Issue> 
   const { identity } = page
   if (identity === undefined) return
   const path = ['identity']
-  if (!names.includes(identity)) yield { path, message: `There is no field for ${identity}` }
-  else if (!hasIdentity(definition, page)) yield { path, message: `${identity} needs the format email` }
+  if (!names.includes(identity)) yield { path, message: `There is no field for ${identity}: add one` }
+  else if (!hasIdentity(definition, page))
+    yield { path, message: `The variable ${identity} must have the format email` }
 }
 
 function* checkLabels({ labelFrom, fields }: JoinForm): Generator<Issue> {
   for (const [index, text] of labelFrom.entries()) {
     for (const name of placeholdersIn(text)) {
       if (fields.some(({ variable }) => variable === name)) continue
-      yield { path: ['labelFrom', index], message: `There is no field for {{${name}}}` }
+      yield {
+        path: ['labelFrom', index],
+        message: `There is no field for {{${name}}}: add one, or remove the placeholder`,
+      }
     }
   }
 }

@@ -110,7 +110,7 @@ function* lintBarcode({ definition, apple, google, scanned }: LintFacts): Genera
   yield warn(
     'barcode-fallback',
     ['design', 'barcode', 'message'],
-    `Google Wallet shows ${quote(text)} as a ${barcodeFormats[shown].name}: its ${name} needs ${googleNeeds?.what}`,
+    `Google Wallet shows ${quote(text)} as a ${barcodeFormats[shown].name}, because Google's ${name} needs ${googleNeeds?.what}`,
   )
 }
 
@@ -131,8 +131,7 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
       'google-modules-over',
       path,
       `Google Wallet shows ${MAX_GOOGLE_MODULES} fields of a pass in addition to its title, and this one has ` +
-        `${modules.length}. The last back fields share one field, one line each: combine some yourself, or ` +
-        'remove them',
+        `${modules.length}. The last back fields share one field, one line each: combine or remove some fields`,
     )
   }
   if (card.links.length > MAX_GOOGLE_MODULES) {
@@ -158,10 +157,9 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
     yield warn(
       'flight-data-missing',
       isTrip ? ['trip', 'mode'] : ['apple', 'transitType'],
-      'Google shows this pass as a transit ticket, not as a flight: add to ' +
-        `${isTrip ? 'the trip' : 'apple.semantics'} ` +
-        `${missing.map((tag) => (isTrip ? ofTrip[tag] : tag)).join(', ')}${isTrip ? '' : ', without variables or with google.classKey'}, ` +
-        'or set google.kind',
+      'Google shows this pass as a transit ticket, not as a flight. Set google.kind, or add to ' +
+        `${isTrip ? 'the trip' : 'apple.semantics (without variables, or with google.classKey)'}: ` +
+        missing.map((tag) => (isTrip ? ofTrip[tag] : tag)).join(', '),
     )
   }
   const isRowShown = view.rows.some((row) => row.some(saysSomething))

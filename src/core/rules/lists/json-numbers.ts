@@ -15,7 +15,7 @@ export function* findLossyNumbers(json: string): Generator<Issue> {
   for (const { text, path } of numbersIn(json)) {
     if (!isLossy(text)) continue
     const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text
-    yield { path: path(), message: `Is ${shown}, a number that JSON does not preserve: send it as text, in quotes` }
+    yield { path: path(), message: `Is ${shown}, a number that JSON readers can change: send it as text, in quotes` }
   }
 }
 

@@ -48,7 +48,8 @@ export function compileNfc({ nfc }: Pick<Definition, 'nfc'>): ((scope: Scope) =>
 
 /** Returns the reason that phones cannot send a message. A blank message is valid: the pass then has no NFC. */
 function findUnsendable(message: string): string | undefined {
-  if (!isAscii(message)) return 'has characters that are not printable ASCII, which not every wallet sends'
+  if (!isAscii(message))
+    return 'has characters that are not printable ASCII, and some wallets do not send such characters'
   const bytes = Buffer.byteLength(message)
   return bytes > MAX_NFC_BYTES ? `has ${bytes} bytes, and at most ${MAX_NFC_BYTES} are allowed` : undefined
 }

@@ -171,8 +171,8 @@ export function* checkTranslations(
     for (const language of unknown) {
       const message =
         known.length === 0
-          ? `Set languages, such as { "default": "${language}" }, if ${what === 'text' ? 'a text' : 'an image'} has ` +
-            'several'
+          ? `Set languages, such as { "default": "${language}" }, if ${what === 'text' ? 'a text' : 'an image'} is ` +
+            'in several languages'
           : `The languages of the definition are ${known.join(', ')}: add ${language}, or remove it here`
       yield { path: [...path, language], message }
     }

@@ -275,7 +275,10 @@ function* checkPolicyTexts(definition: Definition): Generator<Issue> {
   for (const { path, text, uses } of policyTexts(definition)) {
     if (path[0] === 'expiresAt' && text.includes('pass.expiresAt')) continue
     if (placeholdersIn(text).includes('pass.expiresAt') && definition.expiresAt === null) {
-      yield { path, message: 'The definition has no expiry for {{pass.expiresAt}}' }
+      yield {
+        path,
+        message: 'The definition has no expiry for {{pass.expiresAt}}: set expiresAt, or remove the placeholder',
+      }
     } else if (
       uses === undefined &&
       placeholdersIn(text).every((name) => declared.has(name) || name === 'pass.expiresAt')

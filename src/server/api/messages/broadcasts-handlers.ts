@@ -125,7 +125,9 @@ async function requireWholeClasses(
     throw googleViaError('Requires "google" in platforms.')
   await requireProject(store, workspaceId, projectId)
   if (await store.broadcasts.sharesClasses(workspaceId, projectId)) {
-    throw googleViaError('Passes of other projects use the same templates, and would show the message, too.')
+    throw googleViaError(
+      'Must be "object": passes of other projects use the same Google classes, and would show the message, too.',
+    )
   }
 }
 

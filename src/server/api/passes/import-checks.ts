@@ -37,13 +37,19 @@ export async function openVersion(
       ? undefined
       : await store.transaction((tx) => tx.identities.findGranted(workspaceId, identityId))
     if (!given) throw identityError('Is not an identity of this workspace: see GET /v1/identities')
-    if (given.status === 'retired') throw identityError(`The identity ${given.name} is retired`)
+    if (given.status === 'retired')
+      throw identityError(
+        `The identity ${given.name} is retired: choose another one, or ask the operator to reactivate it`,
+      )
     version[`${given.platform}IdentityId`] = given.id
   }
   const ids = byPlatform((platform) => version[`${platform}IdentityId`])
   const own = await store.identities.listByIds(Object.values(ids).filter((id) => id !== null))
   const retired = own.find(({ status }) => status === 'retired')
-  if (retired) throw identityError(`The identity ${retired.name} is retired`)
+  if (retired)
+    throw identityError(
+      `The identity ${retired.name} is retired: choose another one, or ask the operator to reactivate it`,
+    )
   const isOnly = Object.values(ids).every((id) => id !== null) || (await store.workspaces.isOnly(workspaceId))
   return {
     version,

@@ -189,7 +189,7 @@ async function followAddress(
   } catch (error) {
     if (!(error instanceof AddressTaken)) throw error
     throw new ApiError('CONFLICT', {
-      message: `Another pass of the join page has this address: change variables.${variable} of that pass first, or erase that pass.`,
+      message: `Another pass of the join page has this email address: change variables.${variable} of that pass first, or erase that pass.`,
       details: { passId: id, variable },
     })
   }

@@ -128,7 +128,7 @@ async function entriesOf(
     found.push(...more)
     isMore = more.length === ROWS
     if (found.length > MAX_SCANS_OF_PASS) {
-      const message = `A pass has over ${MAX_SCANS_OF_PASS.toLocaleString('en')} scans, which is more than a replay evaluates.`
+      const message = `Pass ${ids[0]} has over ${MAX_SCANS_OF_PASS.toLocaleString('en')} scans, which is more than a replay evaluates. To leave out the pass, set templateId to another template.`
       throw new ApiError('CONFLICT', { message, details: { passId: ids[0], allowed: MAX_SCANS_OF_PASS } })
     }
   }

@@ -147,7 +147,10 @@ async function requireIdentities(
     const identityError = (message: string) => validationError([{ path: [field], message }])
     if (identity?.platform !== platform)
       throw identityError(`Is not an identity of this workspace for ${platform}: see GET /v1/identities`)
-    if (identity.status === 'retired') throw identityError(`The identity ${identity.name} is retired`)
+    if (identity.status === 'retired')
+      throw identityError(
+        `The identity ${identity.name} is retired: choose another one, or ask the operator to reactivate it`,
+      )
   }
 }
 

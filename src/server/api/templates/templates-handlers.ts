@@ -70,7 +70,7 @@ export const templates: Handlers<typeof contract> = {
       const after = newest?.version ?? 0
       if (body.after !== undefined && body.after !== after) {
         throw new ApiError('CONFLICT', {
-          message: `The newest version is ${after}, not ${body.after}: a version was created or deleted in the meantime.`,
+          message: `The newest version is ${after}, not ${body.after}: a version was created or deleted in the meantime. Read the versions, and try again.`,
           details: { newestVersion: after },
         })
       }

@@ -126,7 +126,7 @@ function stillSigning({ id, retiredSecrets }: StoredWebhook, now: Date): Retired
   if (!oldest || living.length < MAX_RETIRED_SECRETS) return living
   const seconds = Math.ceil((oldest.until.getTime() - now.getTime()) / 1000)
   throw new ApiError('TOO_MANY_REQUESTS', {
-    message: `${MAX_RETIRED_SECRETS} earlier secrets still sign, for 24 hours after their rotation. Rotate again when the oldest has expired.`,
+    message: `Deliveries are still signed with ${MAX_RETIRED_SECRETS} earlier secrets, each for 24 hours after its rotation. Rotate again when the oldest has expired.`,
     details: { webhookId: id, allowed: MAX_RETIRED_SECRETS, oldestEndsAt: oldest.until.toISOString() },
     headers: { 'retry-after': String(seconds) },
   })

@@ -68,7 +68,7 @@ export const zones: Handlers<typeof contract> = {
       if (await tx.zones.hasAdjustment(workspaceId, id, body.externalRef)) return toZone(zone)
       const { delta } = body
       if (delta < 0 && zone.inside + delta < 0) {
-        const message = `The number inside is ${zone.inside}, so ${-delta} cannot leave.`
+        const message = `The number of people inside is ${zone.inside}, so ${-delta} cannot leave.`
         throw new ApiError('CONFLICT', { message, details: { inside: zone.inside, delta } })
       }
       const after = (await tx.zones.adjust(workspaceId, zone, body, now))!

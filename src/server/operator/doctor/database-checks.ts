@@ -97,7 +97,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
           return passed('quick_check found no damage')
         },
       },
-      ...(canRecount && { Counts: { fix: 'run it again', check: recount } }),
+      ...(canRecount && { Counts: { fix: 'run "passes doctor --recount" again', check: recount } }),
     },
     () => (database && isReadable ? database : 'the database cannot be read'),
   )

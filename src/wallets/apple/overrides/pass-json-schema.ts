@@ -123,7 +123,7 @@ const rules: Record<string, (value: never, report: Report) => void> = {
   PosterStyle(groups: FieldGroups, report) {
     reportRepeatedKeys(groups, Object.keys(table.types.PosterStyle), report)
     for (const { group, max, named } of posterPlaces) {
-      if ((groups[group]?.length ?? 0) > max) report([group, max], `A poster shows ${named}`)
+      if ((groups[group]?.length ?? 0) > max) report([group, max], `A poster shows at most ${named}`)
     }
   },
   FeaturedAction(action: Partial<Record<'identifier' | 'type' | 'url' | 'placeIdentifier', string>>, report) {
@@ -174,7 +174,7 @@ const rules: Record<string, (value: never, report: Report) => void> = {
         report(['featuredActions', index, 'identifier'], `Two actions have the identifier "${identifier}"`)
     }
     if (appLaunchURL === undefined || associatedStoreIdentifiers?.[0]) return
-    report(['appLaunchURL'], 'Needs associatedStoreIdentifiers: the App Store numbers of the apps that it may open')
+    report(['appLaunchURL'], 'Needs associatedStoreIdentifiers: the App Store numbers of the apps that open the URL')
   },
 }
 

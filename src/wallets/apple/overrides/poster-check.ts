@@ -66,8 +66,8 @@ function* checkGenericPoster({ apple = {}, design }: Definition): Generator<Issu
     yield {
       path: ['design', 'fields', ...surplus],
       message:
-        `A poster shows ${named}, from ${sources[group].join(' and ')} fields: move this one to the back, or set ` +
-        `apple.posterGeneric.${group}`,
+        `A poster shows at most ${named}, from ${sources[group].join(' and ')} fields: move this one to the back, or ` +
+        `set apple.posterGeneric.${group}`,
     }
   }
 }

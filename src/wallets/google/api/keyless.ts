@@ -62,7 +62,7 @@ export async function createKeylessIdentity({
 
 const NO_ACCOUNT =
   'No Google service account is available. Attach one to this machine, or set --google-key to a credential ' +
-  'configuration of workload identity that was made with --service-account'
+  'configuration of workload identity that gcloud created with --service-account'
 
 const Signed = z.object({ signedJwt: z.string() })
 const Impersonation = z.object({ service_account_impersonation_url: z.string() })

@@ -331,7 +331,7 @@ describe('barcodes that Google shows as a QR code', () => {
     const barcode = { format: 'itf', message: '123456' } as const
     const [{ message } = { message: '' }] = lintDefinition(factsOf({ barcode }))
     expect(message).toBe(
-      'Google Wallet shows “123456” as a QR code: its ITF_14 needs 14 digits with a correct check digit',
+      "Google Wallet shows “123456” as a QR code, because Google's ITF_14 needs 14 digits with a correct check digit",
     )
     expect(found(factsOf({ barcode }, 'generic', { accept: ['barcode-fallback'] }))).toEqual([])
     expect(found({ ...factsOf({ barcode }), google: null })).toEqual([])

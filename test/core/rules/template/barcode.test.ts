@@ -101,7 +101,7 @@ describe('linear formats accept only their own messages', () => {
   test.each([
     ['ean13', '4006381333931', undefined],
     ['ean13', '0012345678905', undefined],
-    ['ean13', '4006381333932', 'ends with 2, and its check digit is 1'],
+    ['ean13', '4006381333932', 'ends with 2, but its check digit must be 1'],
     ['ean13', '400638133393', 'has 12 digits, and ean13 needs 13'],
     ['ean13', '40063813339310', 'has 14 digits, and ean13 holds at most 13'],
     ['ean13', '400638133393X', 'holds "X", and ean13 supports digits only'],
@@ -113,9 +113,9 @@ describe('linear formats accept only their own messages', () => {
     ['codabar', '0-$:/.+9', undefined],
     ['codabar', 'A12B', undefined],
     ['codabar', 'a12b', 'holds "a", and codabar supports digits, - $ : / . +, and A to D at its ends only'],
-    ['codabar', 'A12', 'has letters that are not its start and stop letter'],
-    ['codabar', '1A2', 'has letters that are not its start and stop letter'],
-    ['codabar', 'AB', 'has letters that are not its start and stop letter'],
+    ['codabar', 'A12', 'must be digits or symbols, either alone or between two letters'],
+    ['codabar', '1A2', 'must be digits or symbols, either alone or between two letters'],
+    ['codabar', 'AB', 'must be digits or symbols, either alone or between two letters'],
     ['itf', '00', undefined],
     ['itf', '123', 'has 3 digits, and itf needs an even number of them'],
     ['itf', '1234-6', 'holds "-", and itf supports digits only'],
@@ -154,7 +154,7 @@ describe('publish', () => {
   test('checks constants completely, and variables by their example or default', () => {
     expect(problems({ format: 'ean13', message: '4006381333931' })).toEqual([])
     expect(problems({ format: 'ean13', message: '4006381333932' })).toEqual([
-      { path: MESSAGE, message: 'Cannot be drawn: the message ends with 2, and its check digit is 1' },
+      { path: MESSAGE, message: 'Cannot be drawn: the message ends with 2, but its check digit must be 1' },
     ])
     const message = '{{code}}'
     expect(problems({ format: 'ean13', message }, {})).toEqual([])
@@ -175,7 +175,7 @@ test('rejects values that do not fit a linear format, with the variable', () => 
     issues: [
       {
         path: ['variables', 'more'],
-        message: 'Results in a barcode that cannot be drawn: its message ends with 2, and its check digit is 1',
+        message: 'Results in a barcode that cannot be drawn: its message ends with 2, but its check digit must be 1',
       },
     ],
   })

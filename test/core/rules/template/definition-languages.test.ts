@@ -96,7 +96,7 @@ test('rejects languages that phones cannot distinguish or that are unused, with 
   ])
   const label = (text: unknown) => ({ design: { ...design, fields: fields({ label: text, value: 'x' }) } })
   expect(issuesOf(label({ pt: 'Porta' }))).toEqual([
-    'design.fields.back.0.label.pt: Set languages, such as { "default": "pt" }, if a text has several',
+    'design.fields.back.0.label.pt: Set languages, such as { "default": "pt" }, if a text is in several languages',
   ])
   expect(issuesOf({ languages, ...label({ en: 'Gate', de: 'Tor' }) })).toEqual([
     'design.fields.back.0.label.de: The languages of the definition are pt, en, ar: add de, or remove it here',
@@ -178,7 +178,7 @@ test('errors of an image by language name its language', () => {
     'design.images.strip: Missing the default language pt, which is the fallback if a language has no image',
   ])
   expect(issuesOf(images({ pt: id(1) }))).toEqual([
-    'design.images.strip.pt: Set languages, such as { "default": "pt" }, if an image has several',
+    'design.images.strip.pt: Set languages, such as { "default": "pt" }, if an image is in several languages',
   ])
   for (const odd of [
     { by: '{{x}}' },
