@@ -11,7 +11,6 @@ export type CardJson = Omit<Card, 'expiresAt'> & { expiresAt: string | null }
 export interface PictureOptions {
   /** The width of the terminal; `undefined` for no limit. */
   width: number | undefined
-  /** The color depth of the terminal, to which the card colors are reduced. */
   colorDepth: ColorDepth
   /** The platform for which the front is drawn. An iPhone moves and omits fields; Android shows the card as given. */
   platform?: Platform
@@ -87,7 +86,10 @@ function backOf({ fields, links, expiresAt }: CardJson): string {
   return entries.length > 0 ? details(entries) : ''
 }
 
-/** Draws a QR code, always black on white if there are colors. Returns `undefined` if it is wider than the terminal. */
+/**
+ * Draws a QR code, always black on white if there are colors. Returns `undefined` if a QR code cannot hold the message,
+ * or if the code is wider than the terminal.
+ */
 export async function drawQr(
   message: string,
   { width, colorDepth: depth }: Pick<PictureOptions, 'width' | 'colorDepth'>,
@@ -146,7 +148,10 @@ function back(color: string, depth: ColorDepth): string {
   return `\u001B[48;${code(color, depth)}m`
 }
 
-/** Returns the escape code of a color, or of the nearest one in the 6x6x6 cube of 256 colors. */
+/**
+ * Returns the escape code of a color. If the terminal does not have 24-bit colors, uses the nearest color in the 6x6x6
+ * cube of its 256 colors.
+ */
 function code(color: string, depth: ColorDepth): string {
   const [red, green, blue] = channels(color)
   if (depth === 24) return `2;${red};${green};${blue}`
@@ -193,7 +198,7 @@ async function encode(format: BarcodeFormat, message: string) {
 /** The height of a linear code, in lines: tall enough that a scanner held at an angle crosses all bars. */
 const LINEAR_HEIGHT = 5
 
-/** Draws a linear code with two modules per character, in its left and right half. */
+/** Draws a linear code. Each character shows two modules: one in its left half and one in its right half. */
 async function linearLines(format: BarcodeFormat, message: string): Promise<string[] | undefined> {
   const symbol = await encode(format, message)
   if (!symbol || !('sbs' in symbol)) return undefined
@@ -205,7 +210,10 @@ async function linearLines(format: BarcodeFormat, message: string): Promise<stri
   return Array.from({ length: LINEAR_HEIGHT }, () => line)
 }
 
-/** The characters for two modules: none, the left, the right, or both are light (the foreground color). */
+/**
+ * The characters for two modules side by side, in this order: neither is light (the foreground color), only the left
+ * one is, only the right one is, both are.
+ */
 const halves = [' ', '▌', '▐', '█']
 
 /**

@@ -97,7 +97,7 @@ export async function drawInvitation(
   )
 }
 
-/** Returns the largest font size, from `from` to `to`, at which a text fits on one line; at least `from`. */
+/** Returns the largest font size up to `to` at which a text fits on one line, but at least `from`. */
 function sizeToFit(text: string, { from, to }: { from: number; to: number }): number {
   return Math.max(from, Math.min(to, Math.floor(TEXT_WIDTH / CHARACTER / stringWidth(text))))
 }

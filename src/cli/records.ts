@@ -97,7 +97,6 @@ const signs = {
 const labelWidth = Math.max(...Object.values(questions).map(textWidth))
 
 export interface ExplanationOptions {
-  /** Whether the decision and the signs (✓, ✗, –) are colored. */
   color: boolean
   /** The width of the terminal; if undefined, lines are not wrapped. */
   width?: number | undefined

@@ -105,7 +105,7 @@ async function bodyOf(data: string): Promise<Uint8Array> {
   return data.startsWith('@') ? readNamed(data.slice(1)) : Buffer.from(data)
 }
 
-/** Prints the items of every page of a list. Holds one page in memory at a time. */
+/** Holds only one page in memory at a time. */
 async function printPages(client: Client, request: RawRequest): Promise<void> {
   if (request.method !== 'GET') throw new UsageError('--paginate requires a GET of a list')
   const list = async ({ query: { cursor } }: { query: { cursor?: string } }) =>
@@ -188,7 +188,7 @@ function withParameters(path: string, parameters: [string, string][]): string {
   return url.pathname + url.search
 }
 
-/** Builds a JSON body from fields. The values of a repeated name become an array. */
+/** The values of a repeated name become an array. */
 function jsonBody(fields: [string, unknown][]): Uint8Array {
   const entries = [...groupBy(fields, ([name]) => name)].map(([name, given]) => {
     const values = given.map(([, value]) => value)

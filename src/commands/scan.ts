@@ -143,7 +143,7 @@ export default class Scan extends ClientCommand {
       location: '--location',
     }
     const checked = ScanCreate.safeParse({
-      // A placeholder, because the schema requires a payload. Only the other fields are validated here.
+      // The payload is a placeholder, because the schema requires one. Only the other fields are validated here.
       qrPayload: 'payload',
       scanContextKey: flags.context,
       validityDate: flags.date,

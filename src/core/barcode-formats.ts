@@ -12,7 +12,7 @@ interface FormatFacts {
   isLinear: boolean
   /** The required margin around a matrix code, or on both sides of a linear code, in modules. */
   quietZone: number
-  /** Whether a design must set a message. The format cannot encode the default message, `pass.scanCode`. */
+  /** Whether a design must set a message, because the format cannot encode the default message, `pass.scanCode`. */
   needsMessage: boolean
   /** The format to show instead in a wallet that does not support this format, such as Wallet on iOS 26. */
   fallback?: 'qr'
@@ -223,7 +223,7 @@ export function isLatin1(message: string): boolean {
   return !/[^\0-\xff]/u.test(message)
 }
 
-/** Returns the first character of a message that the format does not support. */
+/** Returns the first unsupported character of a message. */
 export function foreignCharacter(format: BarcodeFormat, message: string): string | undefined {
   return barcodeFormats[format].foreign?.of.exec(message)?.[0]
 }

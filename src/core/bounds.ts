@@ -26,7 +26,6 @@ export const MAX_LOCKED_REPORTS = 10
 
 /** The start of the year 0 in UTC, in milliseconds. ISO 8601 parsers require a year of four digits. */
 export const EARLIEST_MOMENT = Date.parse('0000-01-01T00:00:00Z')
-/** The start of the year 10000 in UTC, in milliseconds. */
 export const LATEST_MOMENT = Date.UTC(10_000, 0)
 
 /** The maximum absolute value of a balance, and of a change of a balance. */

@@ -113,7 +113,7 @@ export interface ApiErrorOptions {
   /** The message: the problem, and how to fix it. Default: the meaning of the code. */
   message?: string
   details?: Record<string, unknown>
-  /** The HTTP status. Set only for INVALID_INPUT, whose status can be 400, 413, or 415. */
+  /** Set only for INVALID_INPUT, whose status can be 400, 413, or 415. */
   status?: number
   headers?: Record<string, string>
   /** Properties for the log that are not sent to the caller. */
@@ -158,8 +158,8 @@ export class SetupError extends Error {
 export const MAX_ISSUES = 100
 
 /**
- * Collects issues. The list has an item for each issue, so that issues can be counted. Issues beyond MAX_ISSUES repeat
- * one object to save memory.
+ * Collects all issues into a list, so that they can be counted. To save memory, the items beyond MAX_ISSUES are all the
+ * same object.
  */
 export function listIssues(found: Iterable<Issue>): Issue[] {
   const issues: Issue[] = []
@@ -189,7 +189,7 @@ export function issueDetails(issues: readonly Issue[], max = MAX_ISSUES): { issu
 
 export type Parsed<T> = { value: T } | { issues: Issue[] }
 
-/** Parses a value. Returns the parsed value, or all its issues. Each unknown key is a separate issue. */
+/** Returns the parsed value, or all its issues. Each unknown key is a separate issue. */
 export function parseAs<T extends z.ZodType>(schema: T, value: unknown, unknownKey = 'property'): Parsed<z.output<T>> {
   const result = schema.safeParse(value, { error: describeIssue })
   return result.success ? { value: result.data } : { issues: listIssues(toIssues(result.error, unknownKey)) }

@@ -43,7 +43,6 @@ const examples: { [T in SubscribableEvent]: (at: Date) => EventData[T] } = {
   }),
 }
 
-/** The events that endpoints can subscribe to. */
 export const subscribableEvents = Object.keys(examples) as [SubscribableEvent, ...SubscribableEvent[]]
 
 /** Every event that is sent. webhook.test is only sent to the tested endpoint. */

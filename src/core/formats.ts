@@ -31,7 +31,7 @@ const zonedFormat = cached(
   (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
 )
 
-/** Returns a formatter. Does not cache it without a `timeZone`, because the zone of the device can change. */
+/** Does not cache a formatter without a `timeZone`, because the zone of the device can change. */
 export function dateFormat(language: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   return options.timeZone === undefined ? new Intl.DateTimeFormat(language, options) : zonedFormat(language, options)
 }

@@ -21,8 +21,8 @@ export async function mapInSlices<Item, Result>(
 const waiting: (() => void)[] = []
 
 /**
- * Lets other due work run first. Only one waiting task resumes in each round of the event loop. Otherwise, ten heavy
- * requests would delay a light request ten times as long as one heavy request.
+ * Lets other due work run first. Only one waiting task resumes in each round of the event loop, so that ten heavy
+ * requests do not delay a light request ten times as long as one heavy request.
  */
 function nextSlice(): Promise<void> {
   return new Promise((resolve) => {

@@ -2,14 +2,12 @@ import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makePrivateFolder } from './private-file.ts'
 
-/** A lock that a run holds while it writes a file. */
 export interface FileLock {
   /** Checks the lock. @throws FileInUseError if another run took over the lock, for example after this machine slept */
   assertHeld(): void
   release(): Promise<void>
 }
 
-/** Thrown if another run of the program holds the lock. */
 export class FileInUseError extends Error {
   override readonly name = 'FileInUseError'
   readonly path: string

@@ -16,7 +16,6 @@ export interface JournalFile<Entry> {
   close(): void
 }
 
-/** A complete line of a journal. */
 export interface JournalLine {
   /**
    * The entry; `undefined` if the line is not valid JSON, because writing it failed. Such an entry was never

@@ -16,8 +16,8 @@ import { dirname } from 'node:path'
 
 /**
  * The modes of private files (0600) and their folders (0700), which hold tokens, keys, links, and names of holders. A
- * file gets this mode when it is created. Otherwise, other users could open the file before its mode is changed. An
- * existing file keeps the mode that its owner chose.
+ * file is created with its mode, because other users could open it before a later change of the mode. An existing file
+ * keeps the mode that its owner chose.
  */
 const FILE_MODE = 0o600
 const FOLDER_MODE = 0o700
@@ -67,7 +67,6 @@ function replaceSync(path: string, text: string, mode: number): void {
   }
 }
 
-/** A pending replacement of the content of a file. */
 export interface Replacement {
   write(content: string | Uint8Array): void
   /** Flushes the draft to disk, and replaces the file with it. */
@@ -115,7 +114,8 @@ export function draftOf(path: string): string {
 /**
  * Writes a file in pieces. The file appears under its name only when it is complete and flushed to disk. The caller
  * must hold the lock of the file, because a draft that a killed run left is overwritten.
- * @throws EEXIST if the file exists and `replaces` is false; errors of the pieces, after which no draft is left
+ * @throws EEXIST if the file exists and `replaces` is false, and the errors of `pieces`. After an error, no draft is
+ * left
  */
 export async function writePrivateWhole(
   path: string,

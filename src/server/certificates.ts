@@ -57,7 +57,7 @@ export function warnOfExpiry(certificates: Certificate[], at: Date, log: Logger)
   }
 }
 
-/** Logs certificates that expire soon, immediately and then once a day. */
+/** Logs the certificates that expire soon: immediately, and then once a day. */
 export function watchCertificates(
   certificates: () => Certificate[],
   { clock, log }: { clock: () => Date; log: Logger },

@@ -18,7 +18,6 @@ export interface RetentionDays {
   auditDays: number
 }
 
-/** The OpenID Connect provider with which people sign in. */
 export interface OidcConfig {
   issuer: URL
   clientId: string
@@ -65,7 +64,7 @@ export interface Config {
   maxConnections: number
   /** The lifetime of hosted links, in days, if the pass has no expiry. */
   linkTtlDays: number
-  /** The SMTP server and the sender of email. If omitted, the server sends no email. */
+  /** If omitted, the server sends no email. */
   mail?: { smtpUrl: string; from?: string | undefined } | undefined
   /** The folder of the Apple and Google badges of hosted pages. */
   badgesFolder?: string | undefined
@@ -76,7 +75,6 @@ export interface Config {
   trustedProxies: number
   /** Additional paths of the PassKit web service, for imported passes that other providers issued. */
   applePrefixes?: string[]
-  /** The origins whose pages can call the API from a browser. */
   corsOrigins?: string[]
   /** The provider with which people sign in. If omitted, people cannot sign in. */
   oidc?: OidcConfig | undefined

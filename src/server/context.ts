@@ -36,7 +36,6 @@ export interface Services {
   /** The breakers, which pause identities whose platform does not respond. */
   breakers: Breakers
   links: Links
-  /** The badges that the operator provided for hosted pages. */
   badges: Badges
   issuing: Issuing
   definitions: Definitions
@@ -49,10 +48,9 @@ export interface Services {
    * use `pushTo`, because the pass can have another identity.
    */
   push?: ApplePush
-  /** The synchronization with Google; undefined if google is not configured. */
+  /** `undefined` if google is not configured. */
   google?: GoogleSync
   webhookSecrets: WebhookSecrets
-  /** The keys that sign the ends of the ledger and audit chains. */
   signingKeys: SigningKeys
   /** Counts and logs device registrations that are deleted because Apple rejects their push tokens. */
   droppedRegistrations: DroppedRegistrations
@@ -61,7 +59,7 @@ export interface Services {
   linkOpens: LinkOpens
   /** Creates and verifies the tokens in join-page forms. */
   formTokens: FormTokens
-  /** The sender of email; undefined without --smtp-url. */
+  /** `undefined` without --smtp-url. */
   mail?: Mailer
   doorLists: DoorLists
   takeQueue: TakeQueue
@@ -70,7 +68,6 @@ export interface Services {
   retention: RetentionDays
   /** A signal that is aborted when the server stops. Work in flight then finishes, and no new work begins. */
   stopping: AbortSignal
-  /** The clock, which tests can set. */
   clock: () => Date
   /** Whether the server's clock differs too much from the database's clock (metrics/database-watch.ts). */
   isClockOff: () => boolean
@@ -95,7 +92,6 @@ export interface RequestContext {
   /** The time of the request, which all writes of the request use. */
   now: Date
   headers: Headers
-  /** The work in flight in this process, by workspace. */
   inFlight: InFlight
   /** Seals a cursor, for a handler that encodes its own body. Cursors in other bodies are sealed automatically. */
   sealCursor: (cursor: string) => string

@@ -6,7 +6,7 @@ import type { EndingToken, StoredToken } from '../storage/workspaces/tokens-repo
 export interface TokenOptions {
   name: string
   role: Role
-  /** The scopes. Default: all. */
+  /** Default: all. */
   scopes?: Scope[] | undefined
   /** The projects that the token can access. Default: the whole workspace. */
   projectIds?: string[] | null | undefined
@@ -44,7 +44,6 @@ export async function createToken(
   return { text, token }
 }
 
-/** The time before its expiry at which a token is first reported. */
 const NOTICE_MS = 30 * 86_400_000
 const MAX_REPORTED = 20
 

@@ -47,7 +47,7 @@ const SHAPE = /^[A-Za-z0-9_-]{80}$/
 const DAY_MS = 86_400_000
 const MIN_DAYS = 30
 
-/** Returns the token of a hosted link. @param key the subkey for links, from the current server key */
+/** @param key the subkey for links, from the current server key */
 export function signLink({ kind, ...facts }: Link, key: LinkKey): string {
   return sign(kind, toBytes(facts), key)
 }
@@ -68,7 +68,7 @@ function sign(kind: LinkKind, bytes: Buffer, key: LinkKey): string {
   return bytes.toString('base64url')
 }
 
-/** Checks a token and its expiry. @param keys the accepted subkeys for links, in any order */
+/** @param keys the accepted subkeys for links, in any order */
 export function verifyLink(token: string, keys: readonly LinkKey[], at: Date): LinkCheck {
   if (!SHAPE.test(token)) return { ok: false, reason: 'malformed' }
   const bytes = Buffer.from(token, 'base64url')

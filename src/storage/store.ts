@@ -144,9 +144,9 @@ export interface Store extends Repositories, Pick<Database, 'passesPerTurn'> {
    */
   forRequests(party: string, options?: RequestStoreOptions): Store
   /**
-   * Returns a store for the part of a request without a token that concerns one workspace, such as a registration of a
-   * phone. This work counts toward the share of the workspace, in a separate line from its requests. Otherwise, phones
-   * with passes of one workspace could take the share of all visitors.
+   * Returns a store for work that a request without a token does for one workspace, such as the registration of a
+   * phone. The work counts toward the share of the workspace, so that phones with passes of one workspace cannot take
+   * the share of all visitors. It waits in a separate queue from the requests of the workspace.
    */
   forVisits(workspaceId: string): Store
   /**
@@ -169,9 +169,7 @@ export const PUBLIC = 'public'
 /** The maximum number of stores that are cached per party, each for one set of projects. Re-creating one is cheap. */
 const MAX_SCOPES = 1_000
 
-/**
- * Returns a store for operators and maintenance. Tokens and sessions are always looked up over a separate connection.
- */
+/** Returns a store for operators and maintenance. It reads tokens and sessions over a separate connection. */
 export function createStore(database: Database, listener: StoreListener = {}): Store {
   const stores = new WeakMap<Connections['writer'], Map<string, Store>>()
   const on = (connections: Connections, scope?: ProjectScope): Store => {
@@ -254,7 +252,6 @@ function storeOn(
   }
 }
 
-/** The repositories of a transaction. Each is created when it is first used. */
 class LazyRepositories {
   readonly connected: Connected
 

@@ -23,7 +23,7 @@ export interface WalletPass {
   /** Apple's authenticationToken: random, and constant while the pass has the same holder. */
   authenticationToken: string
   card: Card
-  /** The web service that Apple devices must use from now on, if it is on another server. */
+  /** The web service of another server, if Apple devices must use it instead of the one of this server. */
   webServiceUrl?: string
   /** The ID of the group of the pass. Wallets show the passes of a group in one stack. */
   groupId?: string

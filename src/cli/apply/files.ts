@@ -37,7 +37,10 @@ export type WebhookFile = JsonFile<z.output<typeof WebhookContent>>
 /** The `limits.json` file: the limits of the workspace. Omitted limits are not changed. */
 export type LimitsFile = JsonFile<z.output<typeof LimitsContent>>
 
-/** The desired state, read from a folder. If a kind (such as webhooks) has no folder or file, it stays unchanged. */
+/**
+ * The desired state, read from a folder. If the folder or file of a kind (such as webhooks/) is missing, the objects of
+ * this kind stay unchanged.
+ */
 export interface DesiredState {
   projects?: ProjectFile[] | undefined
   templates?: TemplateFile[] | undefined
@@ -83,7 +86,7 @@ async function findIgnored(folder: string): Promise<string[]> {
   return [...above, ...inKinds.flat()].map((name) => join(folder, name))
 }
 
-/** Reads the JSON files of a folder; `undefined` if the folder does not exist. */
+/** Reads the JSON files of a folder. Returns `undefined` if the folder does not exist. */
 async function readFolder<T>(folder: string, read: (path: string) => Promise<T>): Promise<T[] | undefined> {
   if (!(await exists(folder))) return undefined
   return readAll((await withName(folder, () => listJsonFiles(folder))).map(read))

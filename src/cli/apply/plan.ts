@@ -30,11 +30,17 @@ export interface Step {
   action: Action
   changes: Change[]
   note?: string
-  /** Performs the step, if it needs work. The outcome can differ from `action` if the server changed after the plan. */
+  /**
+   * Performs the step; missing if there is nothing to do, or if only an operator can do it. The outcome can differ from
+   * `action` if the server changed after the plan.
+   */
   carryOut?: () => Promise<Outcome>
 }
 
-/** Whether the files and the server differ. An object without a file counts only if it will be deleted. */
+/**
+ * Whether a step is a difference between the files and the server. An object without a file is a difference only if it
+ * will be deleted.
+ */
 export function isDifference({ action }: Pick<Step, 'action'>): boolean {
   return action !== 'unchanged' && action !== 'notInFiles'
 }

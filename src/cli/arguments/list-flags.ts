@@ -116,7 +116,6 @@ export function projectQuery(projects: string[] | undefined): { projectId?: stri
   return projects ? { projectId: projects.map((project) => (project === 'none' ? 'null' : project)) } : {}
 }
 
-/** Returns the hint that more rows follow; `undefined` on the last page. */
 export function moreHint(page: Page<unknown>): string | undefined {
   if (!page.hasMore) return undefined
   const shown = page.offset + page.items.length

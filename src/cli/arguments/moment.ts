@@ -61,7 +61,7 @@ function secondsOf(spans: string): number {
   )
 }
 
-/** Adds seconds to a time. Returns `undefined` if the result is outside the range of dates. */
+/** Returns `undefined` if the result is outside the range of dates. */
 function shift(at: Date, seconds: number): Date | undefined {
   const shifted = new Date(at.getTime() + seconds * 1000)
   return Number.isNaN(shifted.getTime()) ? undefined : shifted

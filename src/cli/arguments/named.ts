@@ -230,7 +230,6 @@ const wordings: Record<NamedKind, string> = {
   identity: 'Name or ID of the identity',
 }
 
-/** Creates an argument for the key, name, or id of a row. The command receives the id. */
 export function namedArg(kind: NamedKind) {
   return named(kind, Args.string({ description: `${wordings[kind]}.`, required: true }))
 }
@@ -239,12 +238,11 @@ export function optionalNamedArg(kind: NamedKind) {
   return named(kind, Args.string({ description: `${wordings[kind]}.` }))
 }
 
-/** Creates a flag for the key, name, or id of a row. `what` is appended to the summary. */
 export function namedFlag(kind: NamedKind, what = '', options: Parameters<typeof named>[2] = {}) {
   return named(kind, Flags.string({ summary: `${wordings[kind]}${what}.` }), options)
 }
 
-/** Creates a required flag for the key, name, or id of a row. On a terminal, a missing flag opens a list of choices. */
+/** Creates a required flag. If it is missing on a terminal, the user chooses from a list. */
 export function requiredFlag(kind: NamedKind, what = '') {
   return named(kind, Flags.string({ summary: `${wordings[kind]}${what}.`, required: true }), { ask: {} })
 }

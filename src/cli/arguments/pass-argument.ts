@@ -73,7 +73,7 @@ async function findByPrefix(client: Client, text: string): Promise<Pass | undefi
   return onlyPass(text, found, found.length)
 }
 
-/** Returns the only pass, if any. @throws UsageError if several passes were found */
+/** @throws UsageError if several passes were found */
 function onlyPass(text: string, found: readonly Pass[], total: number): Pass | undefined {
   if (total < 2) return found[0]
   const named = found.map(({ id, label, externalPassId }) => ({ id, name: `${externalPassId}  ${label}` }))

@@ -223,7 +223,6 @@ export interface BulkSummary<Name extends string = string> {
   /** The number of rows for each outcome; in a dry run, the predicted number. */
   counts: Record<Name, number>
   failing: number
-  /** The number of rows that this run skipped, because earlier runs completed them. */
   alreadyDone: number
   seconds: number
   rowsPerSecond: number

@@ -89,7 +89,8 @@ interface JournalOptions<Entry> {
 
 /**
  * Opens or creates the journal of a run, and locks it. Removes an invalid line, such as one that a crash cut off, and
- * everything after it. Replaces the journal of another run if it is complete or has no rows; with `restart`, any file.
+ * everything after it. Replaces the journal of another run if that run is complete or has no rows. With `restart`,
+ * replaces any file.
  * @throws FileInUseError if another run holds the lock
  * @throws CliError if, without `restart`, the file is not a journal, or has an unfinished run of another command, file,
  * or version of this program
@@ -145,9 +146,9 @@ function journalOver<Entry>(
 }
 
 /**
- * Returns the last checkpoint that the output files still contain, because a power failure can shorten the files. For a
- * complete run, returns its last checkpoint even if a user shortened the files. If a file is empty or was deleted, the
- * run starts again.
+ * Returns the last checkpoint that the output files still contain: a power failure can shorten the files. If the run is
+ * complete, returns its last checkpoint even if a user shortened a file. If a file is empty or missing, the run starts
+ * again.
  */
 async function startOf(entries: JournalEntry[], head: JournalHead): Promise<JournalEntry | undefined> {
   const outBytes = await sizeOf(head.out)
@@ -163,7 +164,11 @@ async function sizeOf(path: string | null | undefined): Promise<number> {
   return stat(path).then(({ size }) => size, ifMissing(0))
 }
 
-/** Reads the journal of a run; `undefined` if the run was never started. */
+/**
+ * Reads the journal of a run. Returns `undefined` if the file is missing or empty, or if another version of this
+ * program wrote it and it has no rows.
+ * @throws CliError if the file is not a journal, or if another version of this program wrote its rows
+ */
 function readRun<Entry>(path: string, entry: z.ZodType<Entry>) {
   const [first, ...rest] = readJournal(path) ?? []
   if (!first) return undefined

@@ -10,7 +10,8 @@ type CheckedItem<Item> = { item: Item } | { errors: string[] }
 
 /**
  * Checks row by row. Rejects a row if an earlier row has the same key and other content: concurrent rows have no order,
- * so either row could win. Errors name the column `idColumn`.
+ * so either row could win.
+ * @param idColumn the name of the column of the key, for error messages
  * @param namesOf the values, by column, that rows with different external ids must not share
  * @param keyOf the key of a row. Default: the external id
  */
@@ -127,7 +128,7 @@ interface HeaderOptions<P> {
  */
 export type PlannedColumns<Role extends string> = Columns & Record<Role, number> & { variables: HeaderColumn[] }
 
-/** Finds the columns of a file. @throws CliError that lists every problem of the header */
+/** @throws CliError that lists every problem of the header */
 export function planHeader<Role extends string>(
   header: string[],
   own: Record<Role | 'externalId', OwnColumn>,

@@ -9,7 +9,6 @@ export interface CsvRow {
   line: number
   /** The offset of the end of the row in the input, in bytes. */
   bytes: number
-  /** The reason why the row cannot be used; `undefined` for a valid row. */
   problem: string | undefined
 }
 
@@ -60,7 +59,8 @@ export async function openCsv(
     skip_empty_lines: true,
     skip_records_with_empty_values: true,
   })
-  // Ignore errors in this callback: `pipeline` also passes them to the parser, and `readable` handles them there.
+  // Ignore errors in this callback, because `pipeline` also passes them to the parser. The next read of a row throws
+  // them.
   pipeline(Readable.from(joined(head, chunks)), parser, () => undefined)
   const records = parser[Symbol.asyncIterator]() as AsyncIterator<ParsedRecord>
   const first = await readable(() => records.next(), last)
@@ -117,8 +117,8 @@ async function* rowsOf(
 
 function problemOf(cells: string[], raw: string, columns: number): string | undefined {
   for (const cell of cells) {
-    // Detect an unclosed quote, because its cell can contain the next rows. A cell can start with a quote only if the
-    // file encloses the cell in quotes and doubles the quotes in it.
+    // Detect an unclosed quote, because its cell can contain the next rows. In a valid file, a cell whose text starts
+    // with a quote is enclosed in quotes, and the quotes in it are doubled.
     if (cell.startsWith('"') && !raw.includes(`"${cell.replaceAll('"', '""')}"`)) {
       return 'A quote is opened, but not closed at the end of the cell'
     }
@@ -186,7 +186,6 @@ function utf16Of(head: Buffer): 'utf-16le' | 'utf-16be' | undefined {
   return (a === 0xfe && b === 0xff) || (a === 0 && b && c === 0 && d) ? 'utf-16be' : undefined
 }
 
-/** File signatures of workbooks: a ZIP archive, and the compound file that Excel used before 2007. */
 const workbooks = [
   { name: 'a workbook (.xlsx or .ods) or another zip archive', signature: Buffer.from('PK\u0003\u0004', 'latin1') },
   { name: 'an old Excel workbook (.xls)', signature: Buffer.from([0xd0, 0xcf, 0x11, 0xe0]) },
@@ -290,7 +289,6 @@ export function escapeCell(text: string): string {
   return isFormula(text) ? `'${text}` : text
 }
 
-/** Reverses `escapeCell`. */
 export function unescapeCell(text: string): string {
   return text.startsWith("'") && isFormula(text.slice(1)) ? text.slice(1) : text
 }

@@ -4,7 +4,6 @@ import { CliError, UsageError, withName } from '../command/cli-error.ts'
 import { writeOut } from '../command/output.ts'
 import { type Dialect, formatRows } from './csv.ts'
 
-/** A CSV output file, which a resumed run appends to. */
 export interface OutputFile {
   /** The size of the file, in bytes. The journal stores this size, and a resumed run truncates the file to it. */
   readonly bytes: number

@@ -82,7 +82,7 @@ export interface Batch<Item> {
 const MAX_ROWS = 100
 const MAX_BYTES = 900 * 1024
 
-/** Groups rows in order. Skips the first `skip` rows, which an earlier run completed. */
+/** Groups rows in order. Skips the first `skip` rows, because an earlier run completed them. */
 export async function* batchRows<Item>(
   rows: AsyncIterable<CheckedRow<Item>>,
   skip: number,

@@ -6,12 +6,12 @@ import { contentId, Uuid } from '../../core/ids.ts'
 import { inspectImage } from '../../core/rules/template/image.ts'
 
 /**
- * Images that cells name. Their ids are known before the upload, so that rows can be checked, and compared with
- * existing passes, before anything is uploaded.
+ * The images that the cells of a file refer to. Their ids are known before the upload, so that rows can be checked and
+ * compared with existing passes before anything is uploaded.
  */
 export interface RowImages {
   /**
-   * Returns the id of an image, which depends only on its bytes.
+   * Returns the image that a cell refers to. The id of a local image depends only on its bytes and the workspace.
    * @throws RowImageError if the cell does not name a valid image
    */
   resolve(cell: string): Promise<RowImage>
@@ -20,7 +20,6 @@ export interface RowImages {
 }
 
 export interface RowImage {
-  /** The id on the server, known before the upload. */
   id: string
   /** The local file; `undefined` if the cell holds an id. */
   path: string | undefined
@@ -33,10 +32,7 @@ export class RowImageError extends Error {
 /** The maximum number of cached images. Evicted images are read or uploaded again. */
 const MAX_CACHED = 20_000
 
-/**
- * Reads and uploads the images that cells of a CSV file name.
- * @param file the CSV file, whose folder holds the images; `-` for stdin, which uses the working folder
- */
+/** @param file the CSV file, whose folder holds the images; `-` for stdin, which uses the working folder */
 export function createRowImages(file: string, workspaceId: string): RowImages {
   const folder = file === '-' ? process.cwd() : dirname(resolve(file))
   const idsByPath = new Map<string, string>()

@@ -15,7 +15,7 @@ export interface BulkRun<Item> {
   rows: AsyncIterable<CheckedRow<Item>>
   columns: Columns
   resultColumns: readonly string[]
-  /** Sends a batch. Returns a result for each item, in the order of the items. */
+  /** Returns a result for each item, in the order of the items. */
   send: (items: Item[]) => Promise<RowResult[]>
   batchesInFlight: number
   /** The journal; `undefined` if the run cannot be resumed. */
@@ -68,7 +68,10 @@ export async function runRows<Item>(run: BulkRun<Item>): Promise<JournalEntry> {
 
 type Answer<Item> = { batch: Batch<Item>; results: RowResult[] } | { error: unknown }
 
-/** Sends a batch. Resolves to any error, because a rejection would be unhandled until the caller awaits the batch. */
+/**
+ * Sends a batch. If this fails, resolves to the error, because a rejection would be unhandled until the caller awaits
+ * the batch.
+ */
 async function answer<Item>(batch: Batch<Item>, send: BulkRun<Item>['send']): Promise<Answer<Item>> {
   const items = batch.rows.flatMap((row) => ('item' in row ? [row.item] : []))
   try {

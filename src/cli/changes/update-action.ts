@@ -23,7 +23,7 @@ export interface UpdateOptions {
   externalIdColumn: string
   labelColumn: string | undefined
   groupColumn?: string | undefined
-  /** The cell content that removes a variable. */
+  /** The cell content that removes a variable or the group. */
   unsetMarker: string
   templateVersion: PassUpdate['templateVersion']
   dryRun: boolean

@@ -107,7 +107,6 @@ function endWithoutStdout(error: NodeJS.ErrnoException): void {
   process.exit(1)
 }
 
-/** Returns the width of the terminal; `undefined` if stdout is a pipe or a file, or the width is unknown. */
 export function terminalWidth(): number | undefined {
   return (process.stdout.isTTY && process.stdout.columns) || undefined
 }

@@ -31,7 +31,6 @@ export class CliError extends Error {
   }
 }
 
-/** An error for invalid usage: exit code 2. */
 export class UsageError extends CliError {
   override readonly name = 'UsageError'
 
@@ -40,7 +39,6 @@ export class UsageError extends CliError {
   }
 }
 
-/** The error for Ctrl-C: exit code 130. */
 export class InterruptedError extends CliError {
   override readonly name = 'InterruptedError'
 

@@ -108,7 +108,8 @@ function describeRequestError(error: RequestError, { connection, flags = [], arg
     if (method === 'GET') return whereOf(place, words) ?? flagOf(place, flags)
     return place[0] === 'filter' ? whereOf(place.slice(1), words) : undefined
   })
-  // If the server's message repeats an issue, show the text of this issue in `issues`, which can name the flag.
+  // The server's message can repeat the text of an issue. In this case, show the text from `issues` instead, because it
+  // can name the flag.
   const message = issues[issueLines(error.details).indexOf(error.message)] ?? error.message
   return {
     ...plain(error.code, message),
@@ -232,9 +233,6 @@ export function suggestCommand(words: readonly string[], commands: readonly stri
   return candidates.sort((a, b) => a.distance - b.distance || wordsIn(b) - wordsIn(a))[0]?.command
 }
 
-/**
- * Returns the number of letters to insert, delete, or replace to turn one text into the other (Levenshtein distance).
- */
 export function editDistance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (const [i, letter] of [...one].entries()) {

@@ -16,7 +16,7 @@ export interface OwnServer {
   url: string
   /** The token of the first owner. The server prints the token only if the database was empty. */
   token: string
-  /** Sends SIGTERM and waits for the process to exit. */
+  /** Ends the server and waits for its process to exit. */
   stop(): Promise<void>
 }
 
@@ -40,7 +40,7 @@ async function endProgram(child: ChildProcess): Promise<void> {
   clearTimeout(timer)
 }
 
-/** Starts `passes serve` on a free port. @throws CliError if it does not start */
+/** @throws CliError if the server does not start */
 export async function startOwnServer(args: string[], program: OwnProgram): Promise<OwnServer> {
   const child = startProgram(['serve', '--port', '0', '--json', ...args], program)
   let text = ''
@@ -57,7 +57,7 @@ export async function startOwnServer(args: string[], program: OwnProgram): Promi
   }
 }
 
-/** Runs one command with `--json`. @throws CliError if the exit code is not 0 */
+/** @throws CliError if the exit code is not 0 */
 export async function runOwnProgram<T>(args: string[], program: OwnProgram): Promise<T> {
   const child = startProgram([...args, '--json'], program)
   const ended = once(child, 'exit')

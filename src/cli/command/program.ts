@@ -36,8 +36,8 @@ export function startNewLine(): void {
 }
 
 /**
- * Listens for Ctrl-C until it is disposed. The first Ctrl-C aborts the signal and calls `stop`. The second Ctrl-C calls
- * `end` and ends the process.
+ * Listens for Ctrl-C until the result is disposed. The first Ctrl-C aborts the signal and calls `stop`. The second
+ * Ctrl-C calls `end` and ends the process.
  */
 export function onInterrupt(stop?: () => void, end?: () => void): Disposable & { signal: AbortSignal } {
   const controller = new AbortController()
@@ -61,7 +61,10 @@ interface StopOptions {
   bySigterm?: true
 }
 
-/** Runs work until it finishes or until Ctrl-C, which sets exit code 130. Ignores the abort error of stopped work. */
+/**
+ * Runs work until it finishes or until Ctrl-C, which sets exit code 130. Ignores errors that the work throws after it
+ * was stopped.
+ */
 export async function untilStopped(
   work: (stop: AbortSignal) => Promise<unknown>,
   { seconds, bySigterm }: StopOptions = {},

@@ -11,7 +11,6 @@ export interface ProgressState {
 }
 
 export interface ProgressOptions {
-  /** The total; `undefined` if it is not known. */
   total: number | undefined
   /** The state at the start of this run; zero by default. The rate and the remaining time cover only this run. */
   start?: ProgressState

@@ -26,7 +26,6 @@ export async function confirm(question: string, options: PromptOptions & { yes: 
   if (!/^y(es)?$/i.test(answer)) throw new CliError('Nothing was changed.', { code: 'DECLINED' })
 }
 
-/** Asks for a line of text; returns an empty text if the user enters none. */
 export function askText(question: string): Promise<string> {
   return ask(question, { hidden: false })
 }

@@ -38,7 +38,7 @@ export interface DoorState {
   unevaluated: readonly string[]
   /** The number of decisions that are not uploaded yet. */
   pending: number
-  /** The number of decisions that the server disagreed with. */
+  /** The number of decisions that the server disagreed with, without those that an earlier console has shown. */
   conflicts: number
   notice: string | null
 }
@@ -50,7 +50,7 @@ export interface DoorOptions extends ConsoleEnvironment {
   onChange: () => void
 }
 
-/** The door of the console; see `createDoor`. Its methods never throw: errors become outcomes or notices. */
+/** The door of the console. Its methods never throw: errors become outcomes or notices. */
 export interface Door {
   readonly state: DoorState
   /** Scans a payload. Resolves to the outcome, which `onOutcome` also receives. */
@@ -67,7 +67,10 @@ export interface Door {
   undo(scan: Outcome): void
   /** Finds passes by name or external ID, or returns the reason why a search is not possible. */
   search(text: string): Promise<Candidate[] | string>
-  /** Shows a line until the next outcome; `null` removes the line. Then the notice of a deleted zone is shown again. */
+  /**
+   * Shows a line until the next outcome or until `notify(null)`. After that, the notice of a deleted zone is shown
+   * again.
+   */
   notify(text: string | null): void
   /** Removes the line of `notify` and, except at exit doors, the notice of a deleted zone. */
   dismiss(): void
@@ -248,10 +251,6 @@ function untilOnline(engine: DoorEngine): Promise<void> {
 
 const LIMIT = 20
 
-/**
- * Finds passes whose name or external id contains a text, on the server or in the stored list. Returns the reason if
- * neither can be searched.
- */
 async function findPasses(
   text: string,
   options: { client: Client; engine: Pick<DoorEngine, 'state' | 'search'>; projectId: string | undefined },
@@ -288,12 +287,12 @@ export function opposite(direction: Direction): Direction {
 export interface Counters {
   /** The recent scans, newest first. */
   last: Outcome[]
-  /** The number of accepted scans, except exits. */
+  /** The number of accepted scans that were not reversed, except exits. */
   accepted: number
   turnedAway: number
-  /** The number of accepted exits. */
+  /** The number of accepted exits that were not reversed. */
   left: number
-  /** The times of the decisions in the last minute, in milliseconds. */
+  /** The times, in milliseconds, of the newest decision and of the decisions in the minute before it. */
   recent: number[]
 }
 

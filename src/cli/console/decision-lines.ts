@@ -27,7 +27,10 @@ const SIGN_COLUMNS = 60
 /** The age after which a decision is dimmed. By then, the person has usually entered. */
 const FRESH_MS = 10_000
 
-/** The maximum clock difference to the server. If `scannedAt` and `readAt` differ more, a scan has a validity date. */
+/**
+ * The maximum difference between the clocks of this machine and the server. If `scannedAt` and `readAt` differ by more,
+ * the scan has a validity date.
+ */
 const SKEW_MS = 600_000
 
 /** The size of the area of the newest decision, in terminal cells. */
@@ -166,7 +169,8 @@ function wrapAtMost(text: string, width: number, most: number): string[] {
 function lastUse({ result, lastAcceptedAt, readAt, scannedAt }: Outcome, now: Date): string[] {
   if (lastAcceptedAt === null || result === 'accepted' || result === 'reversal') return []
   const text = `last let in ${clockTime(lastAcceptedAt)}`
-  // If the scan has a validity date, omit "… ago", because the recorded time of the last use can be on that date.
+  // If the scan has a validity date, omit "… ago": the recorded time of the last use can be on that date, and is then
+  // not the real time of the use.
   const isShifted = Math.abs(Date.parse(scannedAt) - Date.parse(readAt)) > SKEW_MS
   if (isShifted || Date.parse(lastAcceptedAt) > now.getTime()) return [text]
   return [`${text}, ${age(lastAcceptedAt, now)} ago`]

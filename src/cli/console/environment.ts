@@ -36,7 +36,6 @@ export interface ConsoleEnvironment {
 const BEAT_MS = 1_000
 const BEAT_TIMEOUT_MS = 1_800
 
-/** Returns the environment of the engine in a console: the typed client, files, and the clock of the machine. */
 export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironment {
   const { client, folder, station, movement, isReached, clock, sameScanMs } = options
   const { projectId = '', deviceId = '' } = station
@@ -86,7 +85,8 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
 function isRunning(runner: string): boolean {
   const [host, pid] = runner.split(' ')
   if (host !== hostname()) return true
-  // If a console had the process ID of this process, that console has ended: in a container, process IDs repeat.
+  // If the runner has the process ID of this process, its console has ended: in a container, a new process can get the
+  // ID of an earlier process.
   return Number(pid) !== process.pid && isProcessRunning(Number(pid))
 }
 
@@ -122,9 +122,11 @@ function responseOf(status: number, body: Uint8Array | string, headers: Record<s
 /** The result of a call that a person at the door waits for. */
 export type Reply<T> =
   | { kind: 'answer'; value: T }
-  /** No response in time, or an invalid response. */
+  /**
+   * No usable response: a timeout, a connection error, the status 429 or 5xx, or a response that is not from a passes
+   * server.
+   */
   | { kind: 'timeout' }
-  /** The server rejected the call. */
   | { kind: 'rejection'; error: ApiError }
 
 /** The timeout of interactive calls, in milliseconds. */

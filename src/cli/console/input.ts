@@ -81,7 +81,8 @@ export function createInputReader(report: (input: Input) => void): InputReader {
         pendingSince = at
         return
       }
-      // Do not skip an Enter that follows a special key, because a person pressed both.
+      // Do not skip an Enter after a special key as a repetition of an earlier Enter, because a person pressed both
+      // keys.
       enteredAt = Number.NEGATIVE_INFINITY
       if (sequence.state === 'bare') report({ kind: 'key', key: 'escape' })
       if (sequence.state === 'complete' && sequence.key) report({ kind: 'key', key: sequence.key })
@@ -175,7 +176,6 @@ export type Key =
   | 'down'
   | 'escape'
   | 'enter'
-  /** Ctrl-C. */
   | 'interrupt'
 
 /** Escape sequences without their ESC, as xterm, VT220, rxvt, and the Linux console send them. */

@@ -70,8 +70,8 @@ export function panelLines(
         ...head,
         ...shown.map(({ label, externalPassId }, n) => {
           const text = ` ${String(n + 1).padStart(2)} ${joined([label, externalPassId].map(printable), width - 5)}`
-          // Highlight everyone whom Enter admits, because a typed number could be mistaken for the number of one person
-          // in the list.
+          // Highlight everyone whom Enter admits: the typed number is a count, but could be mistaken for the position
+          // of one person in the list.
           return filled(text, width, n < many && many <= open.length ? { inverse: true } : {})
         }),
         ...(shown.length < open.length ? [filled(` … and ${open.length - shown.length} more`, width)] : []),

@@ -14,10 +14,6 @@ import { type DemoServer, installOnPhones, scanAtDoor, type TakeStep, untilIssue
 
 const example = new URL('../../../examples/coffee-card/', import.meta.url)
 
-/**
- * Runs the coffee card chapter of the demo. A visitor joins on the page of the card, a scan at a door adds the tenth
- * stamp, and the stamps are redeemed for a coffee.
- */
 export async function showCoffeeCard(
   step: TakeStep,
   projectId: string,
@@ -92,7 +88,6 @@ async function installCard(id: string, folder: string, client: Client, server: D
   return installOnPhones({ appleLink: hostedLinks.apple!, googleLink: hostedLinks.google! }, folder)
 }
 
-/** Claims an invitation as a door at the counter, and scans the card with this door. */
 async function scanAtCounter(passId: string, projectId: string, client: Client, server: DemoServer) {
   const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
   const { code } = await client.doors.invite({ body: { projectId, gate: 'Counter', expiresAt } })

@@ -48,10 +48,6 @@ export async function untilIssued(passId: string, server: DemoServer): Promise<s
 
 export type TakeStep = <T>(title: string, work: () => Promise<T>, describe: (value: T) => string) => Promise<T>
 
-/**
- * Runs the door chapter of the demo. A ticket is accepted, rejected, reversed, and accepted again. A phone becomes a
- * door and accepts the ticket as well. The ledger is exported to a file.
- */
 export async function showDoor(step: TakeStep, projectId: string, folder: string, server: DemoServer): Promise<void> {
   const client = createClient(server)
   let passId: string

@@ -209,7 +209,11 @@ async function locationOf(link: string, userAgent = 'passes demo'): Promise<stri
 
 const TEXT = 'Doors open at 8:30, keynote at 10.'
 
-/** Installs a ticket on a virtual iPhone, sends a broadcast, and returns the phone's screen. */
+/**
+ * Installs a ticket on a virtual iPhone and sends a broadcast. Returns the number of passes that the broadcast targets,
+ * and the text that the phone shows.
+ * @throws CliError if the broadcast does not reach the phone
+ */
 async function sendBroadcast(
   appleLink: string,
   projectId: string,

@@ -56,7 +56,8 @@ export function createApplePhone(file: DeviceFile<AppleDevice>): Phone {
       return { changes: [], problems: [message] }
     }
     const result = await refresh(account, serialNumbers)
-    // Store the tag only if all fetches succeed, so that the service lists failed passes again at the next check.
+    // Store the new update tag only if all fetches succeed, so that the service lists failed passes again at the next
+    // check.
     if (result.problems.length === 0) {
       await file.update((device) => ({
         ...device,

@@ -82,7 +82,7 @@ const Changed = z.object({
 })
 type Changed = z.output<typeof Changed>
 
-/** Parses the body of a 200 response to `listChanged`. @throws CliError WEB_SERVICE_FAILED */
+/** @throws CliError WEB_SERVICE_FAILED if the body has an invalid format */
 function readChanged(json: unknown): Changed {
   const changed = Changed.safeParse(json).data
   if (changed) return changed
@@ -142,7 +142,10 @@ export async function postLog(
   await exchange(webServiceURL, { what: 'send a log message', ...request, known: [200] })
 }
 
-/** Sends a request of a phone. @throws CliError CONNECTION_FAILED, or WEB_SERVICE_FAILED for any other status */
+/**
+ * Sends a request of a phone.
+ * @throws CliError CONNECTION_FAILED, or WEB_SERVICE_FAILED for a status that is not in `known`
+ */
 export async function exchange(webServiceURL: string, request: PassKitRequest): Promise<Answer> {
   const { what, method, path, headers, json, known } = request
   const answer = await call(webServiceURL + path, { method, headers, json })

@@ -66,7 +66,7 @@ async function drawPass({ stamp, ...looks }: ShownPass, options: PictureOptions)
   return stamp === null ? picture : `*** ${printable(stamp)} ***\n${picture}`
 }
 
-/** Draws a pass as newer iPhones show it and, if the pass has a newer look, as older iPhones show it. */
+/** Draws a card. If the pass has a newer look, draws this look first, and then the card as older iPhones show it. */
 export async function drawLooks({ card, newer }: Looks, options: PictureOptions): Promise<string> {
   const classic = await drawCard(card, options)
   if (!newer) return classic
@@ -99,7 +99,7 @@ export function previewedByApple(preview: unknown, language = 'en'): Looks | und
   return data && looksOf(data, { language, ios: NEWEST_IOS })
 }
 
-/** Returns an iPhone pass as a card. Its texts are already translated. */
+/** Returns an iPhone pass as a card. The texts of the pass must already be translated. */
 function appleCard(pass: PassJson, { language, ios }: ApplePhone): CardJson {
   const passType = PassType.options.find((type) => pass[type] !== undefined)!
   return {

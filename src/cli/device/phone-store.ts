@@ -26,7 +26,6 @@ export type AppleAccount = z.output<typeof AppleAccount>
 
 const ApplePass = z.object({
   content: PassJson,
-  /** Translations of the package, by language and original text. */
   strings: PassStrings.default({}),
   /** The `Last-Modified` header of the shown content; `null` until it was first fetched from the web service. */
   lastModified: z.string().nullable(),

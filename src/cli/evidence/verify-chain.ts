@@ -47,7 +47,7 @@ export interface Known {
   kept: SignedHead[]
 }
 
-/** Reads the files that the flags in `knownFlags` name. @throws CliError */
+/** @throws CliError if a file does not have the expected content */
 export async function readKnown(flags: Interfaces.InferredFlags<typeof knownFlags>): Promise<Known> {
   const file = flags['public-key']
   const publicKey = file === undefined ? undefined : String(await readNamed(file))

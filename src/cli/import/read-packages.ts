@@ -6,7 +6,10 @@ import { parseJson } from '../../core/json.ts'
 import { unzip } from '../device/apple-package.ts'
 import { fieldGroups } from '../device/apple-pass-json.ts'
 
-/** The schema of a pass.json from any provider. Invalid values are treated as missing. */
+/**
+ * `ForeignPass` is the schema of a pass.json from any provider. Only `serialNumber` and `passTypeIdentifier` must be
+ * valid: other invalid values are treated as missing.
+ */
 const text = z.string().min(1).optional().catch(undefined)
 const Field = z.looseObject({ key: z.string(), value: z.union([z.string(), z.number()]) })
 const Fields = z
@@ -45,7 +48,7 @@ interface PackageRow {
   webServiceUrl: string | undefined
 }
 
-/** Reads the packages of a folder in name order. Yields a row or an error for each. */
+/** Reads the packages in the order of their names. */
 export async function* readPackages(
   folder: string,
 ): AsyncGenerator<{ file: string } & ({ row: PackageRow } | { error: string })> {

@@ -48,7 +48,7 @@ function plain<N extends string>(name: N): { name: N; kind?: 'time' } {
   return name.endsWith('At') ? { name, kind: 'time' } : { name }
 }
 
-/** Returns columns by name. @throws UsageError for an unknown name */
+/** @throws UsageError for an unknown name */
 export function chooseColumns<T>(shape: ListShape<T>, names: readonly string[]): ListColumn<T>[] {
   const columns = columnsOf(shape)
   return names.map((name) => {
@@ -107,7 +107,7 @@ function compare(a: string | number | boolean, b: string | number | boolean): nu
   return typeof a === 'string' || typeof b === 'string' ? words.compare(String(a), String(b)) : Number(a) - Number(b)
 }
 
-/** Returns the value of a column for a row. Times become text. */
+/** Returns the value of a column for a row. Times become ISO 8601 text. */
 export function read<T>({ value }: ListColumn<T>, item: T): string | number | boolean | null {
   const cell = value(item)
   return cell instanceof Date ? cell.toISOString() : cell

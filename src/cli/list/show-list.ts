@@ -28,7 +28,6 @@ export interface ShownList<T> extends Output {
   flags: ListStyle
   /** Whether `--json` with `--all` writes one row per line instead of one page with all rows. */
   streamsJson?: boolean | undefined
-  /** The name of a row, in the singular and the plural. */
   noun: readonly [one: string, many: string]
   /** The hint if there are no rows at all. */
   empty: string

@@ -272,7 +272,7 @@ export const commands: ResourceCommands = {
   }),
 }
 
-/** Returns the file of the SQLite database. @throws UsageError for PostgreSQL, with the equivalent command */
+/** @throws UsageError if the database is not SQLite; for PostgreSQL, with the equivalent command */
 async function sqliteFileOf(url: string, instead: string): Promise<string> {
   const { sqliteFile } = await import('../../storage/db/database.ts')
   const file = sqliteFile(url)

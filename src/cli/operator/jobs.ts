@@ -69,7 +69,6 @@ function namedJobs(
   return { id, workspace }
 }
 
-/** Creates the command that writes a chain with its proof, and the command that verifies the file. */
 function evidenceCommands(chain: ChainName, what: string): ResourceCommands {
   return {
     [`${chain}:prove`]: localCommand({

@@ -159,7 +159,7 @@ async function showInvitation(
   return `${drawn ?? 'The terminal is too narrow for the QR code: make it wider, or give --svg FILE.'}\n${facts}`
 }
 
-/** Returns the name of a project, or an empty text if the token can create invitations but cannot read projects. */
+/** Returns the name of a project, or an empty text if the token cannot read projects. */
 async function nameOf(client: Client, id: string): Promise<string> {
   try {
     return (await client.projects.get({ params: { id } })).name

@@ -77,7 +77,6 @@ async function openOutput(path: string, query: object, options: ScanExportOption
   return openExportFile(resolve(path), head, { restart: options.flags.restart, note: options.note })
 }
 
-/** An output file, written page by page. An interrupted export can be resumed. */
 interface ExportFile {
   /** The point from which the export resumes; `undefined` if the export begins with the first row. */
   readonly start: ExportPoint | undefined
@@ -150,7 +149,7 @@ export async function openExportFile(
 }
 
 export interface ExportOptions<T> {
-  /** Lists the pages. `note` writes a line above the progress bar. */
+  /** `note` writes a line above the progress bar. */
   pages: (note: (message: string) => void) => AsyncIterable<Page<T>>
   format: PageFormat<T>
   startRows: number
@@ -199,6 +198,6 @@ export async function exportPages<T>(options: ExportOptions<T>): Promise<ExportR
   return result
 }
 
-/** A checkpoint of an export: the number of written rows, their size in bytes, and the next cursor. */
+/** A checkpoint of an export: the number of written rows, the size of the file in bytes, and the next cursor. */
 const ExportPoint = z.object({ rows: z.int().nonnegative(), bytes: z.int().nonnegative(), cursor: z.string() })
 type ExportPoint = z.output<typeof ExportPoint>

@@ -23,7 +23,6 @@ export const ledgerFlags = {
   to: pastFlag('Only scans at or before this time.'),
 }
 
-/** The filter flags of `scans list` and `scans export`. With `--external`, `--pass` takes an external ID. */
 export const scanFilterFlags = {
   ...ledgerFlags,
   pass: filterFlag('Only scans of this pass (external ID or ID).'),
@@ -61,7 +60,6 @@ export function scanQuery(
   return { ...ledgerQuery(flags), passId, result: flags.result, reason: flags.reason }
 }
 
-/** Returns the ids of the passes of `--pass`; `undefined` if there are none. */
 export async function passIdsOf(
   client: Client,
   { pass, external }: { pass?: string[] | undefined; external: boolean },

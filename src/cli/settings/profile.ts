@@ -81,7 +81,7 @@ export function chooseProfile(path: string, name: string): Promise<void> {
   })
 }
 
-/** Removes a profile with its token. @throws UsageError if it does not exist */
+/** @throws UsageError if the profile does not exist */
 export function removeProfile(path: string, name: string): Promise<void> {
   return changeProfiles(path, (file) => {
     requireProfile(file, path, name)
@@ -99,7 +99,7 @@ export function forgetToken(path: string, name: string): Promise<void> {
   })
 }
 
-/** @throws CliError that lists the existing profiles */
+/** @throws UsageError that lists the existing profiles, if the profile does not exist */
 export function requireProfile(file: ProfilesFile, path: string, name: string): Profile {
   const profile = findProfile(file, name)
   if (profile) return profile

@@ -146,12 +146,10 @@ function colorLevel(stream: ColorStream, environment: Environment): 0 | 1 | 2 | 
   return depth >= 24 ? 3 : depth >= 8 ? 2 : depth >= 4 ? 1 : 0
 }
 
-/** Returns the environment of a child process that must not inherit the settings of this process. */
 export function environmentWithoutSettings(environment: Environment = process.env): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PASSES_')))
 }
 
-/** Returns this program's environment with additions, for a command of the user. */
 export function environmentWith(added: Environment, environment: Environment = process.env): Environment {
   return { ...environment, ...added }
 }
@@ -248,7 +246,6 @@ export function isSet(variable: string, environment: Environment = process.env):
   return given(environment[variable]) !== undefined
 }
 
-/** Returns the trimmed value; `undefined` if the value is empty. */
 function given(value: string | undefined): string | undefined {
   return value?.trim() || undefined
 }

@@ -19,7 +19,7 @@ export class DevFiles {
   readonly #path: string
   readonly #rows: string | undefined
   #file: TemplateFile | undefined
-  /** The cached rows. Reading rows is slow, and most changes concern only the template. */
+  /** Cached, because reading rows is slow, and most changes concern only the template. */
   #holders: { version: string; holders: Holder[] } | undefined
 
   constructor(path: string, rows: string | undefined) {

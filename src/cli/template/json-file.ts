@@ -12,7 +12,6 @@ export interface JsonFile<T> {
 }
 
 /**
- * Reads a JSON file and validates it against a schema.
  * @param kind the description in errors: "a template file"
  * @throws CliError with all issues in `details.issues`, each with line and column
  */

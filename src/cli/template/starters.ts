@@ -42,7 +42,7 @@ export function starterFiles(kind: StarterKind, facts: StarterFacts) {
   }
 }
 
-/** Creates the content of a template file. @throws UsageError if the key is not valid */
+/** @throws UsageError if the key is not valid */
 export function starterTemplate(kind: StarterKind, { key, name, organization, icon }: StarterFacts) {
   if (!TemplateKey.safeParse(key).success) {
     throw new UsageError(`"${key}" cannot be a key`, {

@@ -128,7 +128,10 @@ function inDefault(text: WrittenText, language: string, source: string): Record<
   return typeof text === 'string' ? { [language]: source } : text
 }
 
-/** Returns issues in the new texts, if they would prevent publishing. Ignores other issues, which a draft can have. */
+/**
+ * Returns the issues in the new texts that would prevent publishing. Ignores issues elsewhere, because a draft can have
+ * them.
+ */
 function checkChanged(definition: WrittenDefinition, changes: readonly Change[]): Issue[] {
   const changed = structuredClone(definition)
   for (const { place, text } of changes) {

@@ -102,7 +102,7 @@ function namedFiles({ design, variables }: RawDefinition): NamedPlace[] {
   return [...named.values()]
 }
 
-/** Returns a definition with its image names replaced. `names` maps each name in the file to its replacement. */
+/** Returns a definition with its image names replaced. `names` maps each image name in the file to its replacement. */
 function replaceImages(raw: RawDefinition, names: ReadonlyMap<string, string>): unknown {
   const images = replaceTexts(raw.design.images ?? {}, names)
   const variables = listOf(raw.variables).map((variable) => {
@@ -161,7 +161,7 @@ export interface TemplateFiles {
 }
 
 /**
- * Reads and validates every file first. If there are several, each must have a key.
+ * Reads and validates all files. With several paths or a folder, each file must have a unique key.
  * @throws CliError
  */
 export async function readTemplateFiles(paths: readonly string[]): Promise<TemplateFiles> {
@@ -193,7 +193,7 @@ export async function listJsonFiles(folder: string): Promise<string[]> {
   return paths
 }
 
-/** Checks that each file has a unique key. @throws UsageError */
+/** @throws UsageError if a file has no key, or if two files have the same key */
 export function requireKeys(files: readonly TemplateFile[]): void {
   const byKey = new Map<string, string>()
   for (const { path, key } of files) {
@@ -230,7 +230,10 @@ export interface ImageFile {
   bytes: Uint8Array
 }
 
-/** Reads an image. Errors name the `use` of the image, such as its role. @throws CliError */
+/**
+ * Errors name the `use` of the image, such as its role.
+ * @throws CliError
+ */
 export async function readImage(path: string, use?: string): Promise<ImageFile> {
   const bytes = await readNamed(path)
   const what = use === undefined ? path : `${path} (${use})`
@@ -242,7 +245,6 @@ export async function readImage(path: string, use?: string): Promise<ImageFile> 
   return { path, contentType, bytes }
 }
 
-/** Detects the type by the first bytes, not by the file name. */
 function imageType(bytes: Buffer): ImageFile['contentType'] | undefined {
   if (bytes.subarray(0, 8).equals(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'))) return 'image/png'
   return bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff])) ? 'image/jpeg' : undefined

@@ -10,7 +10,6 @@ import { CliError } from '../command/cli-error.ts'
 import { printable } from '../command/output.ts'
 import { requirePublishable, type TemplateFile } from './template-file.ts'
 
-/** Options of a push. After a conflict with another push, this push retries immediately, with at most five attempts. */
 export interface PushOptions {
   /** The template to change. By default, the template with the file's key, which is created if it is missing. */
   templateId?: string | undefined
@@ -41,7 +40,8 @@ const MAX_ATTEMPTS = 5
 
 /**
  * Uploads a template file: images, template, draft version, and with `publish` its publication. Concurrent pushes of
- * the same template do not create duplicates.
+ * the same template do not create duplicates. If the file has a key or `templateId` is set, a push that conflicts with
+ * another push retries immediately, with at most MAX_ATTEMPTS attempts.
  */
 export async function pushTemplate(client: Client, file: TemplateFile, options: PushOptions): Promise<Pushed> {
   for (let attempt = 1; ; attempt += 1) {
@@ -82,7 +82,7 @@ async function pushOnce(client: Client, file: TemplateFile, options: PushOptions
   }
 }
 
-/** Uploads images. Existing images are not duplicated, because the id of an image depends only on its bytes. */
+/** Existing images are not duplicated, because the id of an image depends only on its bytes. */
 async function uploadImages(client: Client, { images }: TemplateFile) {
   const ids = new Map<string, string>()
   for (const { name, bytes, contentType } of images) {

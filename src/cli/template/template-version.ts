@@ -12,7 +12,7 @@ export interface VersionChoice {
   draftOnly?: true
 }
 
-/** Finds a version of a template. @throws CliError if it does not exist */
+/** @throws CliError if the version does not exist */
 export async function getVersion(client: Client, choice: VersionChoice): Promise<TemplateVersion> {
   const { templateId, version, draftOnly } = choice
   const versions = await client.templateVersions.list({ query: { templateId } })

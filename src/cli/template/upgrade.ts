@@ -54,7 +54,7 @@ export function forecastUpgrade({ google }: UpgradePlan): string {
   return `Google: up to ${count(google)} objects at ${REQUESTS_PER_SECOND} a second: ${seconds}`
 }
 
-/** Starts an upgrade. @throws CliError if another upgrade of the template is running */
+/** @throws CliError if another upgrade of the template is running */
 export async function startUpgrade(client: Client, templateId: string, body: UpgradeCreate): Promise<Upgrade> {
   try {
     return await client.upgrades.create({ params: { id: templateId }, body })
@@ -134,7 +134,7 @@ export function showUpgrade(upgrade: Upgrade): string {
   ])
 }
 
-/** The maximum number of distinct reasons to show, because reasons that contain values differ for each pass. */
+/** The maximum number of reasons to show. Reasons can contain values, so each pass can have a different one. */
 const MAX_REASONS = 20
 
 /** Lists the reasons of failures, the most frequent first; `undefined` if there are none. */

@@ -6,7 +6,7 @@ import { CliError } from '../command/cli-error.ts'
 import { type Column, details, localTime, localTimeOr, table } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 
-/** Formats a webhook. `secret` is only set after the secret was created or rotated. */
+/** `secret` is set only after the secret was created or rotated. */
 export function showWebhook(webhook: Webhook & { secret?: string }): string {
   return details([
     ['Webhook', webhook.id],

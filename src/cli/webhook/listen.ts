@@ -146,7 +146,6 @@ export interface Forwarded {
   error: string | null
 }
 
-/** The result for an event that was shown, but not forwarded. */
 const notForwarded: Forwarded = { responseCode: null, durationMs: null, error: null }
 
 /** The timeout of a forwarded event, the same as for the server's deliveries. */
@@ -204,7 +203,10 @@ export function eventFlag(summary: string) {
   return Flags.option({ options: subscribableEvents, ...repeatable, delimiter: ',' })({ summary, aliases: ['events'] })
 }
 
-/** Validates the address of `--forward-to`. @throws UsageError */
+/**
+ * Returns the address of `--forward-to`.
+ * @throws UsageError if it is not an HTTP URL
+ */
 export function applicationAddress(address: string | undefined): string | undefined {
   if (address === undefined || (URL.canParse(address) && /^https?:/i.test(address))) return address
   throw new UsageError(`--forward-to ${address} is not an HTTP address`, {

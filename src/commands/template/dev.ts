@@ -68,7 +68,10 @@ export default class TemplateDev extends BaseCommand {
   }
 }
 
-/** Checks that the definition has the language. If the file is unreadable, the page starts in the default language. */
+/**
+ * Checks that the definition has the language. If the file is unreadable, skips the check: the page then starts in the
+ * default language.
+ */
 function requireLanguage(path: string, reading: Awaited<ReturnType<DevFiles['read']>>, language: string): void {
   if (!reading.content) return
   const languages = languagesOf(writtenOf(reading.content.definition))

@@ -83,7 +83,7 @@ function describeFreshness({ phones, late, refused, share, isMet, ...target }: F
   return `Freshness: ${percent(share)} of reachable phones have the last version ${within}: ${outcome} (objective ${percent(target.objective)}; ${counts})`
 }
 
-/** Formats a share. Rounds down: otherwise, a share just below the objective would be shown as equal to it. */
+/** Rounds down. If it rounded up, a share just below the objective would be shown as equal to the objective. */
 function percent(share: number): string {
   return `${Math.floor(share * 10_000 + 1e-6) / 100} %`
 }

@@ -28,7 +28,6 @@ export const Delivery = z.strictObject({
   lastResponseCode: z.int().nullable(),
   /** The error of the last attempt, or `null` if the attempt succeeded. */
   lastError: z.string().nullable(),
-  /** The time of the next attempt, or `null` if no attempt is scheduled. */
   nextAttemptAt: UtcTimestamp.nullable(),
   createdAt: UtcTimestamp,
   updatedAt: UtcTimestamp,

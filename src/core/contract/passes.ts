@@ -11,7 +11,6 @@ import { byPlatform, Platform } from './schemas/platform.ts'
 import { RedemptionPolicy } from './schemas/redemption.ts'
 import { PassWallets } from './wallets.ts'
 
-/** The query of a pass preview: platform, format, and language. */
 const PassPreviewQuery = z
   .strictObject({
     platform: Platform.optional().meta({ description: 'The platform to preview. Default: both.', example: 'apple' }),

@@ -9,7 +9,6 @@ import { Platform } from './schemas/platform.ts'
 export const PlatformRejection = z.strictObject({
   platform: Platform,
   code: ErrorCode,
-  /** The error message of the platform. */
   message: z.string(),
   at: UtcTimestamp,
 })

@@ -16,7 +16,6 @@ export const Webhook = z.strictObject({
   events: z.array(SubscribableEvent),
   description: z.string(),
   status: WebhookStatus,
-  /** The reason why the webhook is disabled, or `null` if the webhook is enabled. */
   disabledReason: z.string().nullable(),
   createdAt: UtcTimestamp,
   updatedAt: UtcTimestamp,

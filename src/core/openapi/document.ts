@@ -12,7 +12,7 @@ import { components, toSchema } from './schemas.ts'
 import { DESCRIPTION, tags } from './text.ts'
 import { describeWebhooks } from './webhooks.ts'
 
-/** The descriptions of routes. Cached, because it takes half a second to describe all routes. */
+/** Cached, because it takes half a second to describe all routes. */
 const described = new Map<Route, ReturnType<typeof describe>>()
 
 /** Describes all routes, one per step. Between the steps, a server can do other work. */
@@ -67,7 +67,7 @@ export function openApiDocument() {
   }
 }
 
-/** Returns all schemas. Call it after all routes are described, because each description adds schemas. */
+/** Call this function after all routes are described, because each description adds schemas. */
 function schemas() {
   for (const schema of Object.values(requestEntities)) toSchema(schema, 'input')
   return Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1)))
@@ -123,7 +123,7 @@ function describe(resource: keyof Contract, operation: string, route: Route) {
   }
 }
 
-/** Returns the required permissions as a sentence. Not every API viewer shows the scopes of a bearer token. */
+/** Returns the required permissions as a sentence, because not every API viewer shows the scopes of a bearer token. */
 function access({ scope, role, isPublic }: Route): string {
   if (isPublic) return 'Requires no token.'
   const needed = scope ? `Requires the scope \`${scope}\`` : 'Accepts any valid token'
@@ -154,7 +154,6 @@ function parameters(schema: z.ZodObject | undefined, where: 'path' | 'query' | '
   })
 }
 
-/** The schema of a response that is a file. */
 const FILE = { type: 'string', format: 'binary' }
 
 const KIB = 1024
@@ -238,7 +237,6 @@ function failures(route: Route) {
   )
 }
 
-/** Returns the error codes of an endpoint, without the codes that any endpoint can return. */
 function ownErrors(route: Route): readonly ErrorCode[] {
   return route.errorsWithoutCode ? [] : (route.errors ?? [])
 }

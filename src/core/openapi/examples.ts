@@ -151,7 +151,6 @@ interface CodeSample {
 /** The ID in a code sample if no ID was recorded. */
 export const SAMPLE_ID = '01985f0c-7a10-7000-8000-000000000001'
 
-/** Returns code samples of a call: with curl, with the CLI, and with the JavaScript client. */
 export function codeSamples(operationId: string, route: Route, request: SampleRequest, command: string): CodeSample[] {
   return [
     { lang: 'Shell', label: 'curl', source: curl(route, request) },
@@ -207,7 +206,6 @@ function asCode(value: object): string {
 
 type Operation = { [R in keyof Contract]: `${R}.${keyof Contract[R] & string}` }[keyof Contract]
 
-/** A sample command for each endpoint, for the API reference. */
 export const commandSamples: Record<Operation, string> = {
   'projects.list': 'project list',
   'projects.create': 'project create --name "Polyglot 2027" --color blue',

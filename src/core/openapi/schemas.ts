@@ -39,7 +39,6 @@ class NamedMetadata extends z.core.$ZodRegistry<z.core.GlobalMeta> {
 
 const metadata = { input: new NamedMetadata('input'), output: new NamedMetadata('output') }
 
-/** The named schemas to which the converted schemas refer. */
 export const components = new Map<string, JsonSchema>()
 
 /** Converts a schema to JSON Schema. Replaces the named schemas in it by references, and adds them to `components`. */

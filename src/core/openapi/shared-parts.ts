@@ -48,7 +48,10 @@ function namedError([status, response]: [string, object]): Named[] {
   return Number(status) < 400 ? [] : [[`Error${status}`, response]]
 }
 
-/** Returns the parts to share: for each name, the most frequent parameter or response with this name. */
+/**
+ * Returns the parts to share: for each name, the most frequent part with this name, if it occurs at least SHARED_BY
+ * times.
+ */
 function findShared(parts: Named[]): Record<string, object> {
   const shared: Record<string, object> = {}
   for (const [name, named] of groupBy(parts, ([name]) => name)) {

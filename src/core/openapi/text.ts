@@ -94,7 +94,6 @@ function errorRows(choose: (meaning: string) => boolean): string[] {
     .map(([code, [status, meaning]]) => `| ${code} | ${status} | ${meaning} |`)
 }
 
-/** The introduction of the API description, in Markdown. */
 export const DESCRIPTION = `Issues Apple Wallet and Google Wallet passes and manages them: updates, notifications, scans at the door, webhooks.
 The server validates every request and response against the same definition from which this page is generated.
 

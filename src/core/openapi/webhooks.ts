@@ -23,7 +23,6 @@ const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
 const EXAMPLE_TIME = new Date('2027-05-20T07:30:00.000Z')
 
-/** Returns the section `webhooks` of the API description: the request to an endpoint for each event. */
 export function describeWebhooks() {
   return Object.fromEntries([...eventBodies].map(([type, body]) => [type, { post: describe(type, body) }]))
 }

@@ -30,7 +30,6 @@ export type Values = Readonly<Record<string, string>>
 export interface Outcome {
   /** A link to copy. */
   link?: string
-  /** Undoes the action. */
   undo?: () => Promise<unknown>
 }
 
@@ -44,7 +43,6 @@ interface Call<T> {
 
 /** An action of a person, which is one call of the API. Its texts are under `actions` in `desk.json`. */
 export interface Action<T> {
-  /** The route that the action calls. */
   route: { [R in keyof Contract]: `${R}.${keyof Contract[R] & string}` }[keyof Contract]
   /** The scope and role of the route. A test compares them with the contract. */
   needs: Pick<Route, 'role' | 'forDoorLeads'> & { scope: Scope }
@@ -61,7 +59,6 @@ function notNow(message: string): ApiRejection {
 
 const reason = (words: DeskWords): Field => ({ name: 'reason', label: words.reason, kind: 'line' })
 
-/** Returns a request body with the reason, or an empty body if the person gave no reason. */
 const withReason = ({ reason }: Values) => ({ ...(reason && { reason }) })
 
 const copyLink: Action<Pass> = {
@@ -116,7 +113,7 @@ const correct: Action<Pass> = {
   },
 }
 
-/** Trims a text and unifies its line breaks. Otherwise, a line break that a browser changed would count as an edit. */
+/** Trims a text and unifies its line breaks, so that a line break that a browser changed does not count as an edit. */
 export function normalizeInput(text: string): string {
   return text.replaceAll(/\r\n?/g, '\n').trim()
 }
@@ -142,7 +139,8 @@ const changeBalance: Action<PassBalance & { passId: string }> = {
       params: { id, name },
       body: { delta, externalRef: requestId, ...withReason(values) },
     })
-    // If an earlier request of this dialog was saved without a response, `entry` has the amount of that request.
+    // If the server saved an earlier request of this dialog but its response was lost, `entry` has the amount of that
+    // request.
     if (entry.delta !== delta) throw notNow(`The balance was already changed by ${entry.delta}.`)
     const params = { id, name, entryId: entry.id }
     return { undo: () => api.balances.reverseEntry({ params, body: { externalRef: `${requestId}-undo` } }) }
@@ -258,7 +256,7 @@ export const actions = {
 export type ActionName = keyof typeof actions
 export type TargetOf<N extends ActionName> = (typeof actions)[N] extends Action<infer T> ? T : never
 
-/** Returns whether the roles of a person permit an action in a project. The server checks the roles again. */
+/** The server checks the roles again. */
 export function isPermitted(name: ActionName, grants: readonly Grant[], projectId: string | null): boolean {
   const { needs } = actions[name]
   const { scopes, role, projectIds } = permissionsFor(grants, needs as Parameters<typeof permissionsFor>[1])

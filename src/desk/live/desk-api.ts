@@ -17,7 +17,7 @@ export interface HistoryEntry {
 export interface Api extends Omit<Client, 'request' | 'close'> {
   /** Lists the latest changes of a pass. Requires the session of a person. */
   listHistory(passId: string): Promise<Pick<Page<HistoryEntry>, 'items' | 'total'>>
-  /** Draws the QR code of a text as SVG. Requires the session of a person. */
+  /** Requires the session of a person. */
   drawQr(text: string): Promise<{ svg: string }>
 }
 

@@ -16,7 +16,6 @@ export interface Feed {
   end(): void
 }
 
-/** The maximum number of events that are kept for display. */
 const MAX_EVENTS = 200
 
 /** The time without data, in milliseconds, after which the stream is lost. The server sends data every 15 seconds. */

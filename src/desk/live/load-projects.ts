@@ -33,7 +33,7 @@ export function canListProjects(scopes: readonly Scope[]): boolean {
   return scopes.includes('templates:read') || scopes.includes('scans:read')
 }
 
-/** Reads a project. Returns `undefined` if the project does not exist or the text is not an ID. */
+/** Returns `undefined` if the project does not exist or the text is not an ID. */
 async function findProject(api: Api, id: string): Promise<Project | undefined> {
   try {
     return await api.projects.get({ params: { id } })

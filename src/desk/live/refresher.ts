@@ -1,4 +1,3 @@
-/** A queue that reloads sources that may have changed. */
 export interface Refresher<Name extends string> {
   /** Adds these sources to the next round of reloads. */
   ask(names: Iterable<Name>): void

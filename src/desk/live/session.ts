@@ -21,10 +21,7 @@ export function signInAddress(): string {
   return `./desk/login?${new URLSearchParams({ return: location.search })}`
 }
 
-/**
- * Returns the session of this browser; `null` if there is none.
- * @throws an error of fetch if the server does not respond
- */
+/** @throws a TypeError, like fetch, if the server does not respond or responds with an unexpected status */
 export async function findSession(): Promise<Session | null> {
   if (!canSignIn()) return null
   const answer = await fetch('./desk/session', { cache: 'no-store', redirect: 'error' })

@@ -206,7 +206,6 @@ const HOUR_MS = 3_600_000
 /** The number of minutes over which entries per minute are averaged. */
 export const PACE_MINUTES = 5
 
-/** Returns the start of the current minute. */
 export function minuteOf(now: Date): string {
   return new Date(Math.floor(now.getTime() / 60_000) * 60_000).toISOString()
 }

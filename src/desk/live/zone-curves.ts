@@ -14,7 +14,6 @@ export interface ZoneCurve {
   peakAt: string
 }
 
-/** The maximum number of zones that the page shows. */
 export const MAX_ZONES_SHOWN = 12
 
 const HALF_DAY_MS = 43_200_000

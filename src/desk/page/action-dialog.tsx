@@ -23,7 +23,7 @@ interface ActionButtonProps<N extends ActionName> {
   projectId: string | null
 }
 
-/** Returns whether the person can perform an action in a project. Always false without a session. */
+/** Without a session, no action is permitted. */
 export function useCanAct(): (name: ActionName, projectId: string | null) => boolean {
   const { acting } = useDesk()
   return (name, projectId) => acting !== null && isPermitted(name, acting.grants, projectId)
@@ -44,7 +44,6 @@ export function ActionButton<N extends ActionName>({ name, target, of, projectId
   )
 }
 
-/** Moves the focus to the heading of a pass, or to the board. */
 function focusView(): void {
   const view = document.querySelector<HTMLElement>('h2.pass') ?? document.querySelector('main')
   view?.focus()
@@ -61,7 +60,6 @@ type State =
   | { is: 'done'; outcome: Outcome }
   | { is: 'conflict'; changes: { field: Field; now: string }[]; by: HistoryEntry[] }
 
-/** Asks for confirmation of an action, performs it, and shows the result. */
 export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(): void }) {
   const { api, feed, language, onTokenRejected } = useDesk()
   const { words } = language

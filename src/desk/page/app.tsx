@@ -19,7 +19,6 @@ import { ZoneWall } from './zones.tsx'
 /** The token's key in session storage. Unlike a cookie, the token ends with the tab, and only this page sends it. */
 const TOKEN_KEY = 'passes-desk-token'
 
-/** Renders the desk in an element. */
 export function mountDesk(element: Element, language: DeskLanguage): void {
   document.documentElement.lang = language.tag
   document.documentElement.dir = language.direction
@@ -112,7 +111,6 @@ function keyOf(access: Access): string {
   return typeof access === 'string' ? access : access.csrfToken
 }
 
-/** Returns the text that is shown after the server rejected the token or the session. */
 function rejectionOf(access: Access, { words }: DeskLanguage): string {
   return typeof access === 'string' ? words.tokenRefused : words.sessionEnded
 }

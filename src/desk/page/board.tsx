@@ -320,7 +320,7 @@ function entriesPerMinute(figures: GateFigures): number {
   return Math.max(0, admittedAt(figures)) / PACE_MINUTES
 }
 
-/** Returns the text of a result. Every result except accepted and reversal is shown as rejected. */
+/** Every result except accepted and reversal is shown as rejected. */
 export function resultOf(result: ScanResult, words: DeskWords): string {
   if (result === 'accepted') return words.accepted
   return result === 'reversal' ? words.takenBack : words.denied

@@ -9,7 +9,6 @@ import type { Feed } from '../live/feed.ts'
 import { createRefresher, type Refresher } from '../live/refresher.ts'
 import type { Source } from '../live/sources.ts'
 
-/** The state shared by all parts of the page. */
 export interface Desk {
   api: Api
   clock: ServerClock
@@ -23,7 +22,6 @@ export interface Desk {
   acting: { grants: readonly Grant[]; open(action: OpenAction): void } | null
   /** Whether the page is a wall screen: larger and not interactive. */
   isWall: boolean
-  /** Called when the server no longer accepts the token. */
   onTokenRejected(): void
   /** Called after each request, with `true` if the server responded. */
   onReached(isReached: boolean): void
@@ -59,8 +57,8 @@ export type Answers<S extends Record<string, AnySource>> = {
 }
 
 /**
- * The polling interval, in milliseconds. If the page cannot follow events, it polls all sources. Otherwise, it polls
- * only sources that failed or can change without an event.
+ * The polling interval, in milliseconds. While the page follows events, it polls only sources that failed or can change
+ * without an event. While it cannot follow events, it polls all sources.
  */
 const ASK_EVERY_MS = 5_000
 

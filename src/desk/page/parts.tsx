@@ -27,7 +27,6 @@ export function Shown<T>({ answer, children }: { answer: Answer<T>; children: (v
   return <p class="muted">{answer.is === 'denied' ? words.notAllowed : words.loading}</p>
 }
 
-/** Returns the value of an answer; `undefined` if there is none. */
 export function knownValue<T>(answer: Answer<T>): T | undefined {
   return answer.is === 'there' ? answer.value : undefined
 }
@@ -57,7 +56,7 @@ interface TableProps<T> {
   /** The functions that render the cells of each column, by heading. */
   columns: Record<string, (row: T) => ComponentChildren>
   rows: readonly T[]
-  /** The total number of rows; by default the number of `rows`. */
+  /** By default the number of `rows`. */
   total?: number
   keyOf: (row: T) => string
 }

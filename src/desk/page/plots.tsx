@@ -26,7 +26,7 @@ interface Size {
   em: number
 }
 
-/** Returns the layout size of an element. */
+/** Returns a ref, and the layout size of the element that has this ref. */
 export function useSize() {
   const ref = useRef<SVGSVGElement>(null)
   const [size, setSize] = useState<Size>({ width: 480, height: 160, em: 12 })

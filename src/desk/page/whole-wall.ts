@@ -27,8 +27,8 @@ export function useWholeWall(isWall: boolean): void {
     const fit = () => {
       const { clientWidth: width, clientHeight: height } = page
       page.classList.add('whole')
-      // The number of columns (four at 16:9) does not depend on the text size. Otherwise, smaller text could have less
-      // space per word.
+      // The number of columns (four at 16:9 without zones) does not depend on the text size. Otherwise, smaller text
+      // could have less space per word.
       page.style.setProperty('--columns', String(columnsOf(width / height)))
       if (width < MIN_WIDTH_PX || !fits(MIN_PX)) {
         page.classList.remove('whole')

@@ -16,7 +16,6 @@ export function useDoor(): DoorApp {
   return useContext(DoorContext)!
 }
 
-/** Returns the state of the engine, and renders again when it changes. */
 export function useEngineState(): EngineState {
   const { engine } = useDoor()
   const [state, setState] = useState(engine.state)

@@ -11,7 +11,7 @@ const RUNNER = 'passes-door-tab-'
 /**
  * Creates the environment of an engine in a browser.
  * @param version the version of the page
- * @param language returns the language of the page; called for each scan
+ * @param language is called for each scan, and returns the language of the page
  */
 export function browserEnvironment(
   version: string,
@@ -66,7 +66,10 @@ function hex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** The intervals, in milliseconds, of checks for a new release and (`ASK_MS`) of checks whether the page is busy. */
+/**
+ * `UPDATE_CHECK_MS` is the interval of checks for a new release. While a new release waits for an idle page, `ASK_MS`
+ * is the interval of checks whether the page is busy.
+ */
 const UPDATE_CHECK_MS = 15 * 60_000
 const ASK_MS = 1_000
 

@@ -17,7 +17,10 @@ export interface DoorClock {
 
 /** The precision of a Date header, in milliseconds. */
 const HEADER_MS = 1_000
-/** The maximum difference that counts as drift, in milliseconds. A larger one means that the clock was set back. */
+/**
+ * The maximum difference between the phone's clock and the monotonic clock that counts as drift, in milliseconds. If
+ * the phone's clock is further behind, it was set back.
+ */
 const DRIFT_MS = 1_000
 
 /**

@@ -16,11 +16,10 @@ export interface Connection {
 }
 
 /**
- * Options of a door's connection. A lost server is probed immediately, then after 2, 4, and every 5 seconds. Each wait
- * is shortened at random by up to half.
+ * Options of a door's connection. A lost server is probed immediately. The waits between further probes are 2, 4, and
+ * then always 5 seconds, each shortened at random by up to half.
  */
 export interface ConnectionOptions {
-  /** The state before the first probe. */
   initially: Connection['state']
   /** The time of the last contact with the server, for a door that starts offline. */
   lastContact: Date
@@ -46,7 +45,7 @@ export interface ConnectionOptions {
   uploadRest: (signal: AbortSignal) => Promise<UploadEnd | undefined>
   /** Checks, between two scans, whether this door's project has no pending entries. Rejected entries do not count. */
   hasUploaded: () => Promise<boolean>
-  /** Called whenever the server is lost or found. */
+  /** Called each time the server is found or lost, even if the state stays the same. */
   onChange: () => void
   /** Receives errors that are not caused by the server. They count as an unreachable server. */
   onError: (error: unknown) => void
@@ -105,14 +104,15 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   /**
-   * Probes the server, and uploads all pending entries before scans use the server. Otherwise, a server without these
-   * decisions would admit the same people again.
+   * Probes the server, and uploads all pending entries before scans use the server. Without these entries, the server
+   * would admit the same people again.
    */
   async function checkNow(): Promise<void> {
     const { signal } = stopped
     if (!(await probe(signal))) return lost()
     if (state === 'unknown' && !(await hasUploaded())) {
-      // Use the list until pending uploads are done. Otherwise, scans would wait for these uploads.
+      // Decide scans with the stored list until pending uploads are done. Otherwise, scans would wait for these
+      // uploads.
       state = 'offline'
       becameKnown()
       onChange()
@@ -161,7 +161,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     return Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 10)) * (0.5 + random() * 0.5)
   }
 
-  /** Waits, and resolves to true if `wake` ended the pause early. */
+  /** Waits, and resolves to true if `retry` or `stop` was called before the wait ended. */
   async function pause(ms: number): Promise<boolean> {
     if (!isWoken && !stopped.signal.aborted) {
       await new Promise<void>((resolve) => {
@@ -190,7 +190,8 @@ export function createConnection(options: ConnectionOptions): Connection {
     lost,
     retry,
     async flush() {
-      // Wait for a running check, which can miss the newest entries. The next check uploads these entries.
+      // A check uploads pending entries, but a running check can miss the newest entries. Wait for the running check,
+      // and then check again.
       await running
       await checkOnce()
     },

@@ -49,7 +49,6 @@ export const nothingStored: StoreSummary = {
   rejections: [],
 }
 
-/** Returns the state of an engine, from the stored data and the facts in memory. */
 export function stateOf(stored: StoreSummary, known: Known): EngineState {
   const { identity, connection, loading, listRejection, uploadRejection, waiting, isPersistent } = known
   const { zones } = stored
@@ -72,7 +71,6 @@ export function stateOf(stored: StoreSummary, known: Known): EngineState {
   }
 }
 
-/** Returns the number of pending entries of all projects. */
 function totalOf(waiting: StoreSummary['waiting']): number {
   return [...waiting.values()].reduce((sum, count) => sum + count, 0)
 }

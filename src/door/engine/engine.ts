@@ -9,12 +9,11 @@ import type { ZoneAtDoor } from '../../core/rules/door/presence-at-door.ts'
  */
 export interface DoorEngine {
   readonly state: EngineState
-  /** Calls the listener after each change of the state. Returns a function that unsubscribes. */
   subscribe(listener: (state: EngineState) => void): () => void
   /**
    * Turns this phone into a door with the code of an invitation, and starts to load the list of passes.
    * @param name the name of the phone
-   * @returns null, or the reason that this phone is not a door now; pending entries of a previous door are kept
+   * @returns null, or the reason that the claim failed; pending entries of a previous door are kept in both cases
    */
   claim(code: string, name: string): Promise<ClaimFailure | null>
   /**
@@ -84,7 +83,6 @@ export interface Adjustment {
   delta: number
 }
 
-/** A scanned payload, or a pass selected from candidates, a group, or a search. */
 export type ScanRequest = ScanOptions &
   ({ payload: string; method: ScanMethod } | { passId: string; payload?: string | undefined; method: ScanMethod })
 
@@ -93,12 +91,11 @@ export type ScanMethod = 'camera' | 'scanner' | 'typed' | 'chosen'
 
 /**
  * The decision on a scan or a reversal. `message` is in the language of the engine if the server or the rules created
- * it, and empty for a failure that the engine found.
+ * it. For a failure that the engine found, it is empty, except for `failed`, where it is the text of the error.
  */
 export interface Decision extends Outcome {
   /** The reason that there is no decision, which the page describes; `null` unless the result is `error`. */
   failure: ScanFailure | null
-  /** Whether an accepted scan was reversed afterwards. */
   isUndone: boolean
   /** Whether this decision was made offline and is not yet uploaded. */
   isPending: boolean
@@ -128,7 +125,10 @@ export type ScanFailure =
   | 'failed'
 
 export interface ClaimFailure {
-  /** The reason; `used_up`, `ended`, or `unknown_code` if the server rejects the invitation. */
+  /**
+   * The reason that the claim failed. If the server rejects the invitation, it is `used_up`, `ended`, or
+   * `unknown_code`.
+   */
   code: 'used_up' | 'ended' | 'unknown_code' | 'no_answer' | 'refused' | 'storage_full' | 'server_too_old'
   /** The reason of the server for `refused`, in English. */
   message?: string
@@ -147,7 +147,6 @@ export interface EngineState {
   zones: readonly KnownZone[]
   /** The state of the connection; `unknown` until the first probe. */
   connection: 'unknown' | 'online' | 'offline'
-  /** The time at which the door lost the server; `null` unless the door is offline. */
   offlineSince: Date | null
   /** The stored list of passes for offline decisions; `null` if there is none. */
   list: { size: number; generatedAt: Date } | null
@@ -168,7 +167,10 @@ export interface EngineState {
   problems: readonly Problem[]
   /** The number of scans that wait for a decision. */
   waiting: number
-  /** Whether the browser has promised to keep the stored data; `null` if the browser was not asked yet. */
+  /**
+   * Whether the browser has promised to keep the stored data; `null` if the browser was not asked yet, or does not
+   * support this.
+   */
   isPersistent: boolean | null
 }
 
@@ -186,10 +188,12 @@ export interface DoorProperties {
 /** The zone and direction of scans. */
 export type DoorMovement = NonNullable<Attempt['movement']>
 
-/** A zone as this door knows it. */
 export interface KnownZone extends ZoneAtDoor {
   name: string
-  /** The time of the server's number of people inside. `inside` adds changes of this door that this number lacks. */
+  /**
+   * The time of the server's number of people inside. `inside` is this number plus the changes of this door that it
+   * does not include.
+   */
   at: string
 }
 

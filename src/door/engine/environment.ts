@@ -18,7 +18,6 @@ export interface EngineSettings {
   storesMovement: boolean
   /** Returns the project, device, and gate that each scan reports. */
   station: (door: Identity['door']) => Station
-  /** Returns the message for a scan that the server rejected. */
   rejectionText: (rejection: { status: number; message: string }) => string
 }
 
@@ -51,7 +50,6 @@ export interface EngineEnvironment {
   version: string
   language: () => DoorLanguage
   wallMs: () => number
-  /** Returns the time of a monotonic clock, which changes of the system clock do not affect. */
   monotonicMs: () => number
   /** Returns a random number from 0 to 1. */
   random: () => number

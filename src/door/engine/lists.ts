@@ -19,7 +19,6 @@ const FIRST_REFRESH_MS = 10_000
 const REST_FACTOR = 20
 
 export interface ListKeeper {
-  /** Whether an update is due. */
   isDue(): boolean
   /** Updates the list if an update is due, in one tab at a time. */
   freshen(signal: AbortSignal): Promise<void>
@@ -87,7 +86,6 @@ export function createListKeeper(
   }
 }
 
-/** The error code of the server if the workspace does not allow offline scans. */
 export const OFFLINE_DISABLED = 'SCANNER_OFFLINE_DISABLED'
 
 const PAGE = '1000'

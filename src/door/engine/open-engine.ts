@@ -77,7 +77,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     onLoading(loaded) {
       known.loading = loaded
       if (loaded !== null) return publish()
-      // Read the names again even if the update was interrupted, because it might have changed some passes.
+      // Read the names for searches again even if the update was interrupted, because some passes may have changed.
       forgetNames()
       quietly(refresh())
     },
@@ -206,7 +206,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     if (known.identity?.token !== token) return
     const ended = endDoor()
     set('revoked', { code: 'revoked' })
-    // Write the marker before removing data. Otherwise, a page that is reloaded in between would not know the reason.
+    // Write the marker first. Otherwise, a page that is reloaded in between would not know that the door was revoked.
     mark()
     await ended
     await follow()
@@ -258,7 +258,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     return null
   }
 
-  /** Continues as the door that another tab made of this phone, for example the tab that opened an invitation link. */
+  /** If another tab has made this phone a door, for example with an invitation link, continues as that door. */
   async function follow(): Promise<void> {
     await Promise.allSettled([ending])
     const isAnother = await between(async () => {

@@ -21,7 +21,10 @@ interface OwnDoorOptions {
   onUnsent: () => void
   /** Called when the number of people inside the zone was read from the server. */
   onZone: () => void
-  /** Called with the name of this door's zone if the zone was deleted, and with `null` when a zone is chosen. */
+  /**
+   * Called with the name of a deleted zone of this door, and with `null` when a zone or no zone is chosen. Not called
+   * if the current zone of an exit is deleted: `deletedExit` is set instead.
+   */
   onDeleted: (name: string | null) => void
 }
 
@@ -32,7 +35,10 @@ export function createOwnDoor(
   const { storesMovement } = environment.settings
   const ownZone = () => identity()?.door.movement?.zoneId
 
-  /** Stores the server's properties of this door. */
+  /**
+   * Stores the properties of this door from a response. Keeps the stored zone and direction if the server does not have
+   * them yet, or never stores them.
+   */
   async function learn(door: Door): Promise<void> {
     const known = identity()
     if (known?.door.id !== door.id) return

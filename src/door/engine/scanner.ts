@@ -24,7 +24,6 @@ export interface Scanner extends Pick<DoorEngine, 'scan' | 'scanAll' | 'undo'> {
 }
 
 export interface ScannerOptions {
-  /** Whether a list of passes is stored, for offline decisions. */
   hasList: () => boolean
   connection: () => Connection | undefined
   zones: () => readonly KnownZone[]
@@ -41,7 +40,6 @@ export interface ScannerOptions {
  * server may have recorded the attempt.
  */
 const UNRESOLVED_MS = 10 * 60_000
-/** The time that a reversal waits for the server's confirmation, in milliseconds. */
 const UNDO_TIMEOUT_MS = 2_000
 
 export function createScanner(
@@ -306,7 +304,10 @@ function entryOf(
   }
 }
 
-/** Returns the movement of an accepted scan. An exit and a re-entry do not change the number of uses. */
+/**
+ * Returns the movement of an accepted scan; `undefined` without a zone. An entry is a re-entry if the scan did not
+ * change the number of uses.
+ */
 function movementOf(
   { scan, pass, priorScanCount }: ScanResponse,
   validityDate: string | null,

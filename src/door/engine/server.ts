@@ -14,7 +14,6 @@ export type Reply<T> =
   | { kind: 'answer'; value: T }
   /** No usable response arrived in time: it is unknown whether the request had an effect. */
   | { kind: 'timeout' }
-  /** The server responded with a rejection. */
   | { kind: 'rejection'; status: number; code: string; message: string; reason?: string | undefined }
 
 /** A page of a snapshot, or of the changes since a snapshot. */
@@ -34,7 +33,6 @@ export interface DoorServer {
   claim(body: { code: string; name: string }): Promise<Reply<DoorClaim>>
   /** Reads this door from the server. The engine also probes the connection with this request. */
   self(signal: AbortSignal): Promise<Reply<Door | undefined>>
-  /** Changes the gate, the zone, or the direction of this door. */
   updateDoor(doorId: string, body: DoorUpdate, signal?: AbortSignal): Promise<Reply<Door>>
   zone(zoneId: string, signal: AbortSignal): Promise<Reply<Zone>>
   adjustZone(zoneId: string, body: object, signal: AbortSignal): Promise<Reply<Zone>>
@@ -67,7 +65,6 @@ export interface EngineContext {
 }
 
 interface DoorServerOptions {
-  /** The timeouts of interactive requests. */
   settings: Pick<EngineSettings, 'scanMs' | 'probeMs'>
   fetch: typeof fetch
   /** The base URL of the server, without a trailing slash. */
@@ -76,7 +73,6 @@ interface DoorServerOptions {
   version: string
   /** The clock, which learns from the Date header of each response. */
   clock: DoorClock
-  /** A monotonic clock, in milliseconds. */
   monotonicMs: () => number
   /** Returns the token of this door; `undefined` if this phone is not a door yet. */
   token: () => string | undefined
@@ -84,7 +80,6 @@ interface DoorServerOptions {
   pending: () => number
   /** The locale and time zone of messages. */
   language: () => Pick<DoorLanguage, 'locale' | 'zone'>
-  /** Called if the server does not accept the token. */
   onUnauthorized: (token: string) => void
   /** Receives whether a response has the format that this page expects. */
   onUnderstood: (isUnderstood: boolean) => void
@@ -141,8 +136,8 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
       if (!response.headers.has('x-correlation-id')) return { kind: 'timeout' }
       options.clock.observe(response.headers.get('date'), sentAt, options.clock.wallMs())
       const answer = await given.within(response.json().catch(nothingIfNoJson))
-      // Also learn the server's time from a scan response, which is more precise than the Date header. Otherwise, an
-      // exit right after an entry could get an earlier time.
+      // Also learn the server's time from `recordedAt` of a scan, which is more precise than the Date header.
+      // Otherwise, an exit right after an entry could get an earlier time.
       const scanned = answer as Partial<ScanResponse>
       if (scanned.scan?.recordedAt && !scanned.idempotentReplay) {
         options.clock.observe(scanned.scan.recordedAt, sentAt, options.clock.wallMs(), 1)
@@ -240,14 +235,12 @@ export function createDoorServer(options: DoorServerOptions): DoorServer {
   }
 }
 
-/** Returns the part of a claim that is stored. */
 export function identityOf({ door, token }: DoorClaim): Identity {
   const { id, name, gate, projectId, projectName } = door
   const movement = movementOf(door)
   return { token, door: { id, name, gate, projectId, projectName, ...(movement && { movement }) } }
 }
 
-/** Returns the zone and direction of a door in a response; `undefined` without a zone. */
 export function movementOf({ zoneId, direction = 'in' }: Pick<Door, 'zoneId' | 'direction'>) {
   return zoneId === undefined ? undefined : { zoneId, direction }
 }

@@ -78,10 +78,8 @@ async function uploadWaiting(options: {
   store: EngineStore
   server: DoorServer
   projectId: string
-  /** The project, device, and gate that a reversal reports. */
   station: Station
   signal: AbortSignal
-  /** The number of entries to leave. */
   leave: number
   /** The server's time, as this phone knows it. */
   now: () => Date

@@ -58,7 +58,6 @@ const COST = { byte: 1 / 2_048, job: 1 / 4 }
  */
 export const LIST_BYTES = 8_192
 
-/** Whether a body of this size is scheduled as large. */
 export const isLarge = (bytes: number) => bytes > LIST_BYTES / 2
 
 /** The time after which a waiting request is rejected, so that its client retries later. */
@@ -70,7 +69,10 @@ const TIMEOUT_MS = 10_000
  */
 type Kind = 'small' | 'list' | 'large' | 'jobs'
 
-/** The running and waiting work of a workspace under one limit, such as its jobs. */
+/**
+ * The running and waiting work of a workspace under one limit: its small requests, its large requests and lists, or its
+ * jobs.
+ */
 interface Line {
   inWork: number
   restsUntil: number
@@ -134,8 +136,8 @@ export function createEventLoopScheduler({
     compareUse(workspace)
     if (kind === 'small') workspace.smallAt = workspace.seenAt
     if (kind === 'list' && !mustYield(workspace, kind)) {
-      // Start the list without queuing it. Otherwise, the list would wait behind large requests that yield to small
-      // requests of the workspace.
+      // Start a request for a list without queuing it. Otherwise, it would wait behind large requests, which yield to
+      // small requests of the workspace.
       workspace.use += cost
       return Promise.resolve(() => undefined)
     }
@@ -197,7 +199,6 @@ export function createEventLoopScheduler({
   }
 }
 
-/** Returns the `Line` of a kind of work. Lists and other large requests share a `Line`. */
 function lineOf({ lines }: Workspace, kind: Kind): Line {
   return lines[kind === 'list' ? 'large' : kind]
 }

@@ -17,7 +17,6 @@ export interface PublicGateOptions {
   /** The maximum number of concurrent requests. */
   atOnce: number
   atOnceByAddress: number
-  /** The maximum number of waiting requests per address. */
   waitingByAddress: number
   waiting: number
   timeoutMs: number

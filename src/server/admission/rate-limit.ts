@@ -8,7 +8,6 @@ import { createPublicGate, type PublicGate } from './public-gate.ts'
 /** Counts a request of a key, or rejects the request. @throws ApiError RATE_LIMITED with Retry-After */
 export type Limit = (key: string, cost?: number, party?: string) => void
 
-/** All rate limits of a server. */
 export interface Limits {
   /**
    * The limit of requests with a token, by token ID. The doors of a project share one limit, with each door as a party.
@@ -18,7 +17,6 @@ export interface Limits {
   byAddress: Record<AddressLimit, Limit>
   /** The limit of removals of a pass from its last Apple wallet, by pass. */
   removals: Limit
-  /** The limit of concurrent requests without a token. */
   publicGate: PublicGate
   /** The buckets of the limit by token, which servers share; undefined if the limit is disabled. */
   buckets: Buckets | undefined
@@ -70,7 +68,6 @@ export function createLimits(rate: Rate): Limits {
  */
 const DELAYED = { ms: 500, perKey: 64 }
 
-/** Wraps a limit so that its rejections are delayed. */
 export function rejectSlowly(limit: Limit): (key: string, party?: string) => Promise<void> {
   const keptBack = createCounters()
 
@@ -138,8 +135,9 @@ interface Rate {
   perSecond: number
   burst: number
   /**
-   * A party is rejected unless more requests remain than the requests that it has used, times this factor. With 9, one
-   * party gets a tenth of the burst, and ten greedy parties leave over a third of the burst to others. Default: 1.
+   * A party is rejected if the remaining requests do not exceed `partyWeight` times the number of requests that the
+   * party has used. With 9, one party gets a tenth of the burst, and ten greedy parties leave over a third of the burst
+   * to others. Default: 1.
    */
   partyWeight?: number
 }
@@ -162,7 +160,6 @@ export interface Buckets {
   merge(from: string, key: string, count: number, now: number): void
   /** Divides the remaining requests among this and the other processes. Call it after an exchange of usage. */
   share(processes: number, now: number): void
-  /** The number of keys in memory. */
   size(): number
 }
 
@@ -271,7 +268,8 @@ export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buck
     merge(from, key, count, now) {
       const bucket = open(key, now)
       fill(bucket, now)
-      // Limit the debt. Otherwise, a key could wait for much longer than a burst takes to refill.
+      // Limit how far a level falls below zero. Otherwise, a key could wait for much longer than a burst takes to
+      // refill.
       bucket.level = Math.max(-burst - perSecond, bucket.level - count)
       bucket.others.set(from, now)
     },

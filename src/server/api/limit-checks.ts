@@ -4,7 +4,6 @@ import type { Repositories, Store } from '../../storage/store.ts'
 import type { StoredUsage } from '../../storage/workspaces/limits-repository.ts'
 import type { TokenWithWorkspace } from '../../storage/workspaces/tokens-repository.ts'
 
-/** The limits and the usage of a workspace. */
 export type WorkspaceRoom = Pick<TokenWithWorkspace['workspace'], 'limits' | 'usage'>
 
 interface Asking {
@@ -13,9 +12,9 @@ interface Asking {
 }
 
 /**
- * The distance from a limit below which usage is read under a lock. Otherwise, concurrent requests could exceed the
- * limit. Above this distance, the usage in the cached token is exact enough: the token is at most a second old, and no
- * client writes this much in a second.
+ * If the usage is closer to a limit than this distance, it is read under a lock, because concurrent requests could
+ * otherwise exceed the limit. If it is farther away, the usage in the cached token is exact enough: the token is at
+ * most a second old, and no client writes this much in a second.
  */
 const FAR: StoredUsage = { passes: 100_000, storedBytes: 1024 ** 3 }
 const stored = Object.keys(FAR) as (keyof StoredUsage)[]
@@ -100,7 +99,6 @@ export function createTakeQueue(): TakeQueue {
   }
 }
 
-/** The name of each limited resource, and what to do at its limit. */
 const words: Record<Exclude<LimitName, 'requestsInFlight'>, [what: string, remedy: string]> = {
   webhooks: ['webhooks', 'delete one'],
   passes: ['passes', ''],

@@ -75,9 +75,9 @@ export const queueOptions = {
     // An urgent request has to wait for the bulk requests in flight, so keep their number low.
     bulk: { batchSize: 5, batches: 3 },
   },
-  // One webhook per batch, and many batches, so that batches remain free even if many webhooks hang.
+  // Put one webhook in each batch, and allow many batches, so that some batches remain free even if many webhooks hang.
   webhooks: { interactive: { batchSize: 1, batches: 255 } },
-  // More jobs than the mailer has connections, so that a slow address does not delay other emails.
+  // Run more jobs at once than the mailer has connections, so that a slow address does not delay other emails.
   mail: { interactive: { batchSize: 1, batches: 7 } },
   database: {
     interactive: { batchSize: 1, batches: 7 },

@@ -90,8 +90,9 @@ export async function sweep(
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteDeliveries(...given))
   await deleteOld(deliveriesDays, (tx, ...given) => tx.retention.deleteEvents(...given))
   if (auditDays > 0) {
-    // Trim the blocks of one hour more than the deleted entries. Otherwise, a chain could keep deleted entries, because
-    // entries are chained in the order of their commits, which can differ by seconds from the order of their IDs.
+    // Trim blocks up to one hour newer than the entries to delete. Otherwise, a chain could keep deleted entries,
+    // because entries are chained in the order of their commits, which can differ by seconds from the order of their
+    // IDs.
     const bound = new Date(clock().getTime() - auditDays * DAY_MS + HOUR_MS)
     await trimChains(services, bound, () => !stopping.aborted)
   }

@@ -84,7 +84,6 @@ function quietly(log: Logger): CronLogger {
 
 type Lease = ReturnType<typeof createLease>
 
-/** The duration of the lease, after which another process takes over from a process that died. */
 const LEASE_SECONDS = 5
 
 /** Creates the lease that decides which process does the work `name` for the fleet. */
@@ -111,7 +110,6 @@ export function createLease({ store, clock }: Pick<Services, 'store' | 'clock'>,
       if (isAcquired) heldUntil = at.getTime() + LEASE_SECONDS * 1000
       return isAcquired
     },
-    /** Lets another process acquire the lease immediately. */
     async release(): Promise<void> {
       heldUntil = undefined
       await store.transaction((tx) => tx.leases.release(name, holder))

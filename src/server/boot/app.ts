@@ -39,7 +39,7 @@ export interface AppOptions {
   /** The limits on join-page submissions. Default: `createJoinLimits()`. */
   joinLimits?: JoinLimits
   trustedProxies: number
-  /** Additional paths of the PassKit web service, for imported passes. Values that `applePrefixesOf` returned. */
+  /** Additional paths of the PassKit web service, for imported passes. They have no trailing slash. */
   applePrefixes?: readonly string[]
   /** The origins whose pages can call the API; none by default. */
   corsOrigins?: readonly string[] | undefined
@@ -169,8 +169,9 @@ function requireOneHost(event: H3Event): void {
 }
 
 /**
- * Limits requests to routes that need no token, by address and by number in flight. Otherwise, these requests could use
- * up the capacity for clients with a token. New routes outside the contract are limited by default.
+ * Applies limits to requests to routes that need no token: a rate per address, and a maximum number in flight. Without
+ * these limits, such requests could use up the capacity for clients with a token. New routes outside the contract are
+ * limited by default.
  */
 function limitPublic(
   limits: Record<'health' | 'wallets' | 'files', (event: H3Event) => void | Promise<void>>,
@@ -211,7 +212,7 @@ function needsToken(pathname: string): boolean {
   return pathname.startsWith('/v1/') && !publicPaths.has(pathname)
 }
 
-/** Writes a rejection that can be part of an attack to the security log, with the address of the client. */
+/** If a rejection can be part of an attack, writes it to the security log with the address of the client. */
 function noteRejection(security: SecurityLog, problem: ApiError, event: H3Event, address: string): void {
   const what = securityEventOf(problem)
   if (!what) return

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { addressKey } from '../http/client-address.ts'
 
 export interface ConnectionsOptions {
-  /** The maximum number of connections. Further connections are closed immediately. */
+  /** Further connections are closed immediately. */
   maxConnections: number
   /** Whether clients connect directly, without a proxy. If so, the address of a connection identifies a client. */
   isDirect: boolean
@@ -21,7 +21,10 @@ const MAX_WAITING = 16
 const MAX_OFFENCES = 5
 const OFFENCES_MS = 10_000
 
-/** The maximum fraction of connections that are held (see `heldMs`). Further offenders are disconnected immediately. */
+/**
+ * The maximum fraction of connections that are kept open without being read (see `heldMs`). The connections of further
+ * offenders are closed immediately.
+ */
 const HELD_PART = 0.1
 
 const TIMEOUTS = {
@@ -34,8 +37,8 @@ const TIMEOUTS = {
   /** The time after which a connection is closed if the client reads nothing of its response. */
   unreadMs: 20_000,
   /**
-   * The time for which the connection of an offender is held open without being read. If the connection were closed,
-   * the client would reconnect immediately, and new connections cost the most.
+   * The time for which the connection of an offender is held open without being read. If the server closed it, the
+   * client would reconnect immediately, and accepting a connection is the most expensive step.
    */
   heldMs: 10_000,
 }
@@ -67,7 +70,6 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
   const lines = new WeakMap<Socket, [IncomingMessage, ServerResponse][]>()
   const receiving = new Map<IncomingMessage, Receiving>()
   const byAddress = new Map<string, number>()
-  /** The number of offenses by address, since the last reset. */
   const offences = new Map<string, number>()
   /** The connections that are open but not read, because their address repeatedly sent too many requests at once. */
   const held = new Set<Socket>()
@@ -171,7 +173,9 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
   return {
     oneAtATime,
 
-    /** Closes the connections in `held` (open, but not read), because they would keep the server from closing. */
+    /**
+     * Closes the connections that are held open without being read, because they would keep the server from closing.
+     */
     closeHeld(): void {
       for (const socket of held) socket.destroy()
     },

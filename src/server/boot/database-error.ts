@@ -22,7 +22,7 @@ interface Trouble {
   isQuoted?: boolean
 }
 
-/** Runs work on a database. @throws DatabaseError for a known error, without the SQL statement in its message */
+/** @throws DatabaseError, without the SQL statement in its message, if `work` fails with a known error */
 export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -54,7 +54,6 @@ export function missingDatabase(databaseUrl: string): DatabaseError {
   })
 }
 
-/** Returns the address of a database without its password, for messages. */
 export function withoutPassword(databaseUrl: string): string {
   return databaseUrl.replace(/^(\w+:\/\/[^:@/]*):.*@/s, '$1:…@').replaceAll(/([?&]password=)[^&]*/g, '$1…')
 }

@@ -59,7 +59,6 @@ const unavailable: Partial<Record<Unavailability, string>> = {
   unreachable: 'The database does not respond. Retry later.',
 }
 
-/** Converts anything thrown to the error that the caller receives. */
 export function toApiError(thrown: unknown): ApiError {
   // h3 wraps the errors of handlers: unwrap them. Do not unwrap h3's own errors, whose causes are only details.
   const error = thrown instanceof HTTPError && thrown.unhandled ? thrown.cause : thrown
@@ -87,7 +86,7 @@ function errorResponse(problem: ApiError, correlationId: string, { withoutCode }
   })
 }
 
-/** Logs an error that the server caused, with its cause. */
+/** Logs the error, with its cause, if the server caused it. */
 function logError(
   log: Logger,
   problem: ApiError,

@@ -62,7 +62,8 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
     const before = known.get(from)
     if (before?.heartbeat === latest) return
     known.set(from, { heartbeat: latest, changedAt: now, usage })
-    // Ignore the usage in the first exchange. Other servers admitted these requests before this server started.
+    // In the first exchange, ignore the usage of other servers, because it counts requests from before this server
+    // started.
     if (isFirst) return
     for (const [key, count] of Object.entries(usage)) {
       const counted = before?.usage[key] ?? 0

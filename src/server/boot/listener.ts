@@ -24,7 +24,7 @@ const LINGER_MS = 1_000
 const CUT_OFF_MS = 10_000
 const CHECK_IDLE_MS = 100
 
-/** Listens for HTTP. @throws SetupError if the address is taken, or not one of this machine */
+/** @throws SetupError if the address is taken, or is not an address of this machine */
 export async function startListener(
   hostname: string,
   port: number,
@@ -98,8 +98,8 @@ async function close(server: Server, closeUnused: () => void): Promise<void> {
   const closed = once(server, 'close')
   server.close()
   const timers = [
-    // Close idle connections repeatedly. Responses that began before the close told their clients to keep the
-    // connection.
+    // Close idle connections repeatedly: a response that began before `server.close()` told its client to keep the
+    // connection open.
     setInterval(() => server.closeIdleConnections(), CHECK_IDLE_MS),
     setTimeout(closeUnused, LINGER_MS),
     setTimeout(() => server.closeAllConnections(), CUT_OFF_MS),

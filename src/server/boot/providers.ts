@@ -29,7 +29,6 @@ export interface Providers {
   /** The push client, if the certificate can be renewed; undefined for a certificate of the sandbox. */
   renewable?: RenewablePush
   google?: Omit<Sides['google'], 'wallet'>
-  /** The connections of identities that are stored in the database. */
   connections: IdentityConnections
   /** The current addresses of the emulators, for virtual phones; null if no platform is emulated. */
   readonly sandbox: SandboxDirectory | null
@@ -131,7 +130,6 @@ interface Emulators {
   google: () => ReturnType<typeof startGoogleEmulator>
 }
 
-/** Returns a function that calls `start` only once, on its first call. */
 function once<T>(start: () => Promise<T>): () => Promise<T> {
   let started: Promise<T> | undefined
   return () => {

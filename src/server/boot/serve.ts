@@ -260,17 +260,19 @@ export function noteMail({ log, metrics }: Pick<Services, 'log' | 'metrics'>): (
   }
 }
 
-/** Returns the settings of email. The default sender is an address at the host of the public URL. */
+/** Uses `passes@` and the host of the public URL as the default sender. */
 function mailSettings({ smtpUrl, from }: NonNullable<Config['mail']>, publicUrl: string): MailSettings {
   return { url: smtpUrl, from: from ?? `passes@${new URL(publicUrl).hostname}` }
 }
 
-/** Thrown for a setting with which the server cannot start. The message contains the reason and the fix. */
 class SettingsError extends SetupError {
   override readonly name = 'SettingsError'
 }
 
-/** @throws SettingsError in production without https, because phones use this URL as long as they hold a pass */
+/**
+ * @throws SettingsError in production if the public URL is not https, because phones use this URL as long as they hold
+ * a pass
+ */
 function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   if (!isProduction || publicUrl?.startsWith('https://')) return
   const given = publicUrl === undefined ? 'none is given' : `${publicUrl} is not`
@@ -282,7 +284,7 @@ function requirePublicUrl({ isProduction, publicUrl, role }: Config): void {
   )
 }
 
-/** Imports and creates the sign-in of people. @throws SettingsError if the public URL is neither https nor loopback */
+/** @throws SettingsError if the public URL is neither https nor loopback */
 async function openPeople(config: OidcConfig, options: Omit<PeopleOptions, 'config'>): Promise<People> {
   const { protocol, hostname } = new URL(options.publicUrl)
   if (protocol !== 'https:' && !isLoopback(hostname)) {

@@ -37,14 +37,14 @@ export interface ServicesOptions
   linkTtlDays: number
   /** Whether the clock of this machine is wrong. Default: never. */
   isClockOff?: () => boolean
-  /** The official wallet buttons. If omitted, pages show text buttons. */
+  /** If omitted, pages show text buttons. */
   badges?: Badges | undefined
   createWallets: (loadImageFiles: LoadImageFiles) => Wallets
   push?: ApplePush | undefined
-  /** The connections of identities that are stored in the database. Default: none. */
+  /** Default: none. */
   connections?: IdentityConnections
   google?: Omit<Sides['google'], 'wallet'> | undefined
-  /** The image decoder. Default: a new one. */
+  /** Default: a new one. */
   decoder?: Decoder
   /** Returns the fraction of the time since the last call in which the event loop was busy. Default: a measurement. */
   measureEventLoop?: () => number

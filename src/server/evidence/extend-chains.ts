@@ -122,7 +122,7 @@ function nameOf({ workspaceId, chain }: ChainKey): string {
 
 const BLOCK = 1_000
 
-/** Returns blocks that continue a chain with pending entries. Skips entries that no longer exist. */
+/** Returns the blocks that append pending entries to a chain. Skips entries that no longer exist. */
 async function chain(
   tx: Repositories,
   { workspaceId, chain, ...head }: Head,

@@ -6,7 +6,6 @@ import { sealCursor, unsealCursor } from '../../core/rules/lists/cursor.ts'
 
 export type Cursors = ReturnType<typeof createCursors>
 
-/** The list that a cursor belongs to. */
 export interface RequestedList {
   workspaceId: string
   route: Route

@@ -55,7 +55,6 @@ export interface PageRoute<R extends Route = Route> {
 export interface MountOptions extends CallerOptions {
   services: Services
   handlers: AllHandlers
-  /** The routes of this server's pages, which are not part of the API. */
   pageRoutes?: readonly PageRoute[] | undefined
   cursors: Cursors
   /**
@@ -212,7 +211,10 @@ function startStream(
   return eventStream(open, { stopping, log, onEnd, requireAllowed })
 }
 
-/** Whether a route is scheduled as a list: it returns pages or counts over time, it renders, or it has `readsMuch`. */
+/**
+ * Whether a route is scheduled as a list: it returns a page or a time series of counts, renders a definition, or has
+ * `readsMuch`.
+ */
 const isScheduledAsList = ({ query, readsMuch, rendersDefinition }: Route) =>
   readsMuch === true ||
   rendersDefinition === true ||
@@ -279,7 +281,7 @@ async function written(body: unknown, isCompressed: boolean) {
   return isCompressed ? compress(json) : json
 }
 
-/** Parses the request. @throws ApiError VALIDATION_ERROR with all issues of its path, query, headers, and body */
+/** @throws ApiError VALIDATION_ERROR with all issues of the path, query, headers, and body */
 function parseInput(event: H3Event, route: Route, bytes: Buffer): Input {
   const issues: Issue[] = []
   const parse = (

@@ -27,7 +27,6 @@ export class EncodedBody<Body> {
     this.gzip = gzip
   }
 
-  /** Returns the uncompressed JSON, for a client that does not accept gzip. */
   async plain(): Promise<Uint8Array<ArrayBuffer>> {
     return new Uint8Array(await undo(this.gzip))
   }
@@ -53,7 +52,6 @@ export function acceptedEncodings(headers: Headers): (typeof encodings)[number][
   return encodings.filter((coding) => (weights.get(coding) ?? weights.get('*') ?? 0) > 0)
 }
 
-/** Whether a client accepts gzip, with a weight above 0. */
 export function acceptsGzip(headers: Headers): boolean {
   return acceptedEncodings(headers).includes('gzip')
 }

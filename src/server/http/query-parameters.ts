@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Issue } from '../../core/errors.ts'
 import { groupBy } from '../../core/group-by.ts'
 
-/** The query parameters of a request, by name. A repeated parameter has a list of values. */
+/** A repeated parameter has a list of values. */
 export type QueryParameters = Record<string, string | string[]>
 
 export function readParameters({ searchParams }: URL): QueryParameters {
@@ -15,7 +15,10 @@ export function readParameters({ searchParams }: URL): QueryParameters {
   )
 }
 
-/** Returns an issue of a parameter under the name that the client sent. Adds how to send several values, if needed. */
+/**
+ * Returns an issue of a parameter under the name that the client sent. If the client sent a list in an unsupported
+ * form, adds the supported form to the message.
+ */
 export function describeParameterIssue(
   { path: [first, ...place], message }: Issue,
   given: QueryParameters,

@@ -2,7 +2,6 @@ import type { ApiError } from '../../core/errors.ts'
 import { createLineLimit, type LineLimit } from '../line-limit.ts'
 import type { Logger } from '../log.ts'
 
-/** A rejection that can be part of an attack. */
 export type SecurityEvent =
   | 'authentication refused'
   | 'permission denied'

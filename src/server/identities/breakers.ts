@@ -35,7 +35,10 @@ export interface BreakersOptions {
   clock: () => Date
   log: Pick<Logger, 'info' | 'warn'>
   metrics: Pick<Metrics, 'identityPaused'>
-  /** The seconds after which a call hangs, unless another call of the identity got a response. Default: 2. */
+  /**
+   * The time, in seconds, after which a call counts as hanging, unless another call of the identity has got a response
+   * since this call started. Default: 2.
+   */
   hangSeconds?: number | undefined
 }
 
@@ -44,7 +47,10 @@ const FIRST_PAUSE_MS = 2_000
 export const MAX_PAUSE_MS = 60_000
 /** The interval at which calls are retried if they were not admitted because another call hangs. */
 const RECHECK_MS = 2_000
-/** The time after which another call tests the platform if the last test has no result. No call takes this long. */
+/**
+ * The time after which another call tests the platform if the last test has no result. It is longer than any call
+ * takes.
+ */
 const TRY_MS = 30_000
 
 /** Creates a breaker on demand for each identity of a platform. The ID of the server's own identity is null. */

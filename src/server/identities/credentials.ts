@@ -99,7 +99,7 @@ export function toKeyPem(key: AppleCredentials['key']): string {
   return readKey(key).export({ type: 'pkcs8', format: 'pem' }) as string
 }
 
-/** Creates a keyless identity. Imports the module on demand, because it loads slowly, and key files do not need it. */
+/** Imports the module on demand, because it loads slowly, and key files do not need it. */
 async function loadKeyless(options: KeylessOptions): Promise<GoogleSigner> {
   const { createKeylessIdentity } = await import('../../wallets/google/api/keyless.ts')
   return createKeylessIdentity(options)

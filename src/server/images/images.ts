@@ -258,7 +258,7 @@ async function startDecoder(program: string, onEnd: () => void): Promise<Decoder
     child.kill('SIGKILL')
     throw new Error('The process that decodes images does not start', { cause })
   }
-  // A lower priority, so that decoding does not slow down the process of the server.
+  // Lower the priority, so that decoding does not slow down the process of the server.
   if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
   return {
     ask(request, seconds) {

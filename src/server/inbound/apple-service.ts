@@ -22,7 +22,10 @@ export interface PhoneLimits {
   rejected: LimitRejected
   /** Counts the removal of a pass from its last wallet. Throws after too many removals, which undoes this removal. */
   removals: (passId: string) => void
-  /** Counts `cost` additional requests of the client address for a long list of passes, which costs more. */
+  /**
+   * Counts `cost` additional requests against the limit of the client address, because a long list of passes costs
+   * more.
+   */
   lists: (event: H3Event, cost: number) => void
 }
 

@@ -73,7 +73,6 @@ export type Pace = ReturnType<typeof createPace>
 export function createPace({ first, least = LEAST, most }: PaceOptions) {
   let rows = first
   return {
-    /** The number of rows of the next transaction. */
     get rows() {
       return rows
     },

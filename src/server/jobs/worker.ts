@@ -37,7 +37,7 @@ export type OnDiscard = (tx: Repositories, job: DiscardedJob, message: string, a
 
 export type DiscardedJob = Pick<Job, 'workspaceId' | 'subject' | 'correlationId'>
 
-/** The options of a worker. The worker renews its leases three times per `leaseSeconds`. */
+/** The worker renews its leases three times per `leaseSeconds`. */
 export interface WorkerOptions {
   handlers: Record<JobKind, JobHandler>
   onDiscard?: Partial<Record<JobKind, OnDiscard>>
@@ -316,8 +316,9 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
 }
 
 /**
- * Discards a failed job after its last attempt or a DiscardError. Otherwise, schedules a retry with an increasing
- * delay, at least the delay of a RescheduleError. Returns whether the job was discarded.
+ * Snoozes a job that was held back (see `isHeldBack`). Discards any other job after its last attempt or a DiscardError.
+ * Until then, schedules a retry with an increasing delay, at least the delay of a RescheduleError. Returns whether the
+ * job was discarded.
  */
 export async function nackFailed(tx: Repositories, job: Job, error: unknown, at: Date): Promise<boolean> {
   const wantedSeconds = error instanceof RescheduleError ? error.retryAfterSeconds : 0

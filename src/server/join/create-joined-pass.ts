@@ -8,7 +8,6 @@ import { type CreateContext, insertPlanned, planPass } from '../api/passes/creat
 import type { Services } from '../context.ts'
 import { compileVersion } from '../pass-content/compile-version.ts'
 
-/** The pass that a visitor requested. */
 export interface WantedPass {
   externalPassId: string
   label: string

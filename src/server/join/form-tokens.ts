@@ -25,7 +25,7 @@ export interface FormTokens {
   verify(token: string, templateId: string, at: Date): string | undefined
 }
 
-/** Creates and verifies tokens. Tokens of previous server keys are accepted. */
+/** Accepts tokens of previous server keys. */
 export function createFormTokens(keys: ServerKeys): FormTokens {
   const accepted = [keys.current, ...keys.previous].map((key) => createSecretKey(deriveKey(key, 'join-forms')))
   const tagOf = (key: (typeof accepted)[number], templateId: string, facts: Uint8Array) =>

@@ -62,7 +62,7 @@ interface OpenedPage {
   facts: JoinPageFacts
 }
 
-/** Shows the form of a page. @throws ApiError LINK_INVALID, LINK_REVOKED with the reason in its details */
+/** @throws ApiError LINK_INVALID, LINK_REVOKED with the reason in its details */
 export async function showJoin(event: H3Event, services: JoinServices): Promise<Response> {
   const now = services.clock()
   const opened = await openPage(event, services, now)
@@ -262,7 +262,8 @@ function respond(status: number, page: ReturnType<typeof joinPage>): Response {
 }
 
 /**
- * Redirects to the page of the pass. With `choose`, phones show this page instead of opening a wallet.
+ * Redirects to the page of the pass. The query parameter `choose` makes phones show this page instead of opening a
+ * wallet.
  * @throws ApiError LINK_REVOKED if the links were revoked, or the pass has another holder
  */
 function redirectToPass(pass: StoredPass, { links }: JoinServices, now: Date): Response {

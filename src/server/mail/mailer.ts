@@ -11,13 +11,11 @@ export interface Email {
   id: string
 }
 
-/** Sends email through the SMTP server of the operator. */
 export interface Mailer {
   /**
-   * Sends an email.
-   * @throws DiscardError if the server permanently rejects the address or the content
-   * @throws RescheduleError if the server does not accept email now. The error counts as an attempt only if the server
-   * rejected the address
+   * @throws DiscardError if the SMTP server permanently rejects the address or the content
+   * @throws RescheduleError if the SMTP server does not accept email now. The error counts as an attempt only if the
+   * SMTP server rejected the address
    */
   send(email: Email): Promise<void>
   close(): void
@@ -32,7 +30,6 @@ export interface MailSettings {
 
 const TIMEOUT_MS = 10_000
 
-/** The maximum number of connections to the SMTP server. */
 const MAX_CONNECTIONS = 3
 
 /** The delay, in seconds, before the next attempt while the SMTP server does not accept email. */
@@ -114,8 +111,8 @@ export interface SmtpError extends Error {
 
 function toJobError(error: SmtpError): Error {
   const { code, command, responseCode = 0 } = error
-  // Do not include the error or its message: they contain the address, and errors of attempts are logged. Treat a
-  // rejection of the sender as temporary, because a wrong setting causes it and affects every email.
+  // Do not include nodemailer's error or its message: they contain the recipient's address, and job errors are logged.
+  // Treat a rejection of the sender as temporary, because a wrong setting causes it and affects every email.
   const isRejected = (code === 'EENVELOPE' || code === 'EMESSAGE') && responseCode >= 500 && command !== 'MAIL FROM'
   if (isRejected) return new DiscardError(`The SMTP server rejected the email with ${responseCode}.`)
   const reason = [code ?? error.name, responseCode || '', command === 'MAIL FROM' ? 'for the sender' : '']
@@ -123,8 +120,8 @@ function toJobError(error: SmtpError): Error {
     .trim()
   return new RescheduleError(`The SMTP server does not accept email: ${reason}.`, {
     retryAfterSeconds: RETRY_SECONDS,
-    // Count an attempt if only the address is rejected, such as with 450 for an unknown domain, because the job would
-    // otherwise be retried forever. Do not count 421, because the server then closes the connection.
+    // Count an attempt if the server rejects only the recipient, such as with 450 for an unknown domain, so that the
+    // job is not retried forever. Do not count 421, with which the server closes the connection.
     countsAsAttempt: command === 'RCPT TO' && responseCode >= 400 && responseCode !== 421,
   })
 }

@@ -109,7 +109,7 @@ function heldBack(): RescheduleError {
   })
 }
 
-/** Shows a text on all passes of a class. Creates a missing class if the pass defines it. */
+/** Shows a text on all passes of a class. If Google lacks the class, and `pass` defines it, creates the class first. */
 async function messageClass(
   google: GoogleSync,
   { pass, place }: Pick<Message, 'pass'> & { place: SentObject },

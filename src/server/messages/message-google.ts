@@ -76,7 +76,10 @@ async function messageOf(
   })
 }
 
-/** Jobs whose messages this process tried to send. `job.attempts` stays the same if a failed batch runs again. */
+/**
+ * Jobs whose messages this process tried to send. `job.attempts` alone does not show this, because it stays the same if
+ * a failed batch runs again.
+ */
 const tried = new WeakSet<Job>()
 
 async function send(message: Message, services: GoogleServices, slot: Slot | undefined): Promise<Outcome> {
@@ -97,7 +100,7 @@ async function attempt(
   slot: Slot | undefined,
 ): Promise<Outcome> {
   try {
-    // If Google is no longer configured, skip the message.
+    // `google` is undefined if Google is no longer configured. In that case, skip the message.
     const breaker = breakers.of('google', pass.googleIdentityId)
     if (google && breaker.admit().most === 0) throw notAnswered()
     if (google) await breaker.run(() => call(google), { outcomeOf, onHang: slot?.leave })

@@ -41,7 +41,7 @@ export async function failNotification(tx: Repositories, job: DiscardedJob, mess
   const { startedAt } = notification
   const change: NotificationChange = startedAt === null ? { started_at: at.getTime() } : {}
   for (const platform of platforms) {
-    // Once delivery has begun, each other platform has a separate job, so set only the Apple status to FAILED.
+    // Once delivery has begun, every platform except Apple has its own job, so set only the Apple status to FAILED.
     const isLeft = platform === 'apple' || startedAt === null
     if (isLeft && isPending(notification[platform].status)) Object.assign(change, failed(platform, message))
   }
@@ -67,7 +67,8 @@ async function push(
 ): Promise<void> {
   const { store } = services
   const passIds = sendings.map(({ notification }) => notification.passId)
-  // Bump the update tag before the push, so that a phone that immediately requests changes receives this one.
+  // Bump the update tag before the push, so that a phone that immediately requests its changed passes receives this
+  // pass.
   await store.transaction((tx) => tx.registrations.bumpUpdateTag(workspaceId, passIds))
   const held = services.push ? await store.registrations.list(workspaceId, passIds) : []
   const passes = new Map((await store.passes.listByIds(workspaceId, passIds)).map((pass) => [pass.id, pass]))
@@ -137,7 +138,7 @@ async function settle(
       changes.set(notification.id, { apple_status: 'SENT', device_count: sent.length })
       if (error !== undefined) stragglers.push({ ...job, subject: notification.passId })
     } else if (error === undefined) {
-      // Skip Apple, because no phone has the pass any longer.
+      // Skip Apple, because no push was sent and none failed: no phone has the pass, or pushes are not configured.
       changes.set(notification.id, { apple_status: 'SKIPPED' })
     } else if (job.attempts >= MAX_SEND_ATTEMPTS) {
       changes.set(notification.id, { apple_status: 'FAILED', apple_error: error })

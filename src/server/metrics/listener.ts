@@ -101,7 +101,6 @@ export interface GaugesOptions extends Pick<StartMetricsOptions, 'certificates' 
   log: Logger
 }
 
-/** Registers gauges for the outbox, webhooks, and certificates. Each scrape reads their values. */
 function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   const { store, certificates, isDamaged, watch, clock, log } = options
   const readOverview = createOverviewReader(store, clock, log)

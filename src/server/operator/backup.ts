@@ -41,7 +41,6 @@ export interface Restored {
   replaced: string | null
   /** The names of the migrations that the backup lacked, and that were applied to it. */
   applied: string[]
-  /** The comparison of the server key next to the database with the key of the backup. */
   key: KeyState
   /** Whether the backup had a checksum. A wrong checksum fails the restore. */
   verified: boolean
@@ -131,7 +130,7 @@ export async function restore(
   }
 }
 
-/** Runs `write`. @throws OperatorError if the disk of the file is full */
+/** @throws OperatorError if the disk of the file is full */
 async function onDisk<T>(file: string, write: () => Promise<T>): Promise<T> {
   try {
     return await write()

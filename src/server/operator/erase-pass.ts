@@ -25,7 +25,7 @@ export interface Erased {
   overwritten: boolean
 }
 
-/** Returns the pass with an id or external id. @throws OperatorError if there is none */
+/** @throws OperatorError if the pass is not found */
 export async function getPassToErase(
   store: Store,
   workspaceId: string,

@@ -159,7 +159,7 @@ const BALANCE_COLUMNS = ['externalPassId', 'balance', 'delta', 'externalRef', 'r
 
 /** Returns an entry for each balance that differs from its start value, which the template on the next server sets. */
 function balanceRows({ pass }: HandOverPass): string[][] {
-  // Void passes accept no entries.
+  // Omit a void pass: the next server would reject entries for its balances.
   if (isUnissued(pass) || pass.status === 'VOID') return []
   const changed = Object.entries(pass.balanceSums ?? {}).filter(([, { sum }]) => sum !== 0)
   return changed.map(([name, { sum }]) => [

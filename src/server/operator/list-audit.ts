@@ -45,7 +45,10 @@ export async function resolveSearch(store: Store, search: AuditSearch): Promise<
   }
 }
 
-/** Returns one page of the log, newest first. If the target is a scan, the last entry is the recording of the scan. */
+/**
+ * Returns one page of the log, newest first. If the only filter is a target, and this target is a scan, the last page
+ * ends with the recording of the scan.
+ */
 export async function listAudit(
   store: Pick<Repositories, 'auditLog'>,
   filters: AuditFilters,

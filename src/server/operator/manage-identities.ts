@@ -205,7 +205,7 @@ async function add(
   })
 }
 
-/** Runs work with the server keys. Creates the database and its key if they do not exist. */
+/** Creates the database and its key if they do not exist. */
 export function withKeys<T>(config: IdentityConfig, work: (store: Store, keys: ServerKeys) => Promise<T>): Promise<T> {
   return withNewStore(config.databaseUrl, async (store) => work(store, await loadServerKeys(config as Config, store)))
 }

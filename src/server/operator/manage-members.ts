@@ -61,10 +61,7 @@ export function removeMember(
   })
 }
 
-/**
- * Ends the sessions of an address in a workspace.
- * @throws OperatorError if no person has the address, for example after a typing error
- */
+/** @throws OperatorError if no person or member has the address, for example after a typing error */
 export function revokeSessions(
   store: Store,
   workspaceId: string,

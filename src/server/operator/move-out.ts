@@ -101,8 +101,8 @@ export async function checkTarget(
 }
 
 /**
- * Whether all phones already use this address. False if the server changed its address, because phones keep the former
- * address until they are moved.
+ * Whether all phones already use `url`. False if the server changed its address, because phones keep the former address
+ * until they are moved.
  */
 async function isOnlyAddress(store: Store, url: string): Promise<boolean> {
   const address = await findAddress(store)

@@ -68,7 +68,7 @@ export async function getOrCreateWorkspace(store: Store, nameOrId: string, at: D
   return made ?? getWorkspace(store, nameOrId)
 }
 
-/** Creates a workspace. Returns undefined if the name is taken. */
+/** Returns `undefined` if the name is taken. */
 export function insertWorkspace(
   store: Store,
   name: string,

@@ -30,8 +30,8 @@ export interface RenewedFrom {
 
 /**
  * Stores a renewed certificate or key.
- * @throws OperatorError if the identity cannot use the files; CredentialError if they are invalid, or the pass type or
- *   team differs
+ * @throws OperatorError if the identity is not found, or the files are missing or of the wrong kind for the identity
+ * @throws CredentialError if the files are invalid, or the pass type or team differs
  */
 export async function renewIdentity(
   config: IdentityConfig,
@@ -108,7 +108,8 @@ async function renewed(
   }
   if (!files) throw new OperatorError('Give the renewed certificate and its key: --certificate and --key.')
   const secrets = readFiles(files, files.wwdr === undefined ? knownIntermediate(known, keys) : undefined)
-  // Add the expected pass type and team, so that the error for another certificate names them.
+  // Add the expected pass type and team, so that the error names them if the certificate is for another pass type or
+  // team.
   const { certificate } = await checkIdentity({ ...credentialsOf(secrets, files), ...subject }, at)
   return { text: JSON.stringify(secrets), expiresAt: certificate.notAfter }
 }

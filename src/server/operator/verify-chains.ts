@@ -138,8 +138,9 @@ async function findUnchained(
     isMore = entries.length === IDS
   }
   if (unknown.length === 0) return []
-  // Exclude entries that were written after the chains were read. Read waiting entries before the chains. Otherwise,
-  // both reads would miss an entry that is chained between the two reads.
+  // Exclude entries that were written after the verification read the chains: they are pending, or in a newer block.
+  // Read the pending entries before the newer blocks. Otherwise, both reads would miss an entry that is chained between
+  // the two reads.
   const recent = new Set(await store.chainReader.listPendingIds(chain))
   for (const { workspaceId, sequence } of chains) {
     for (let after = sequence, isMore = true; isMore; ) {

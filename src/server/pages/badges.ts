@@ -14,7 +14,6 @@ export interface Badges {
 /** No badges: pages show text buttons. */
 export const noBadges: Badges = { find: () => undefined, all: [] }
 
-/** The error for an invalid folder of badges. The server does not start. */
 class BadgeError extends SetupError {
   override readonly name = 'BadgeError'
 }

@@ -83,7 +83,7 @@ ${main}
     headers: {
       ...pageHeaders(policy),
       'content-language': language,
-      // If a language is given, the caller selected it by Accept-Language.
+      // If a language is given, the caller selected it by Accept-Language, so the page varies with this header.
       ...(parts.language !== undefined && { vary: 'Accept-Language' }),
     },
   }

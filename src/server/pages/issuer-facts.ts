@@ -11,13 +11,12 @@ export interface IssuerFacts {
   template: string
   /** The kind of pass, as the definition describes it. Empty if the description contains a value of a holder. */
   description: string
-  /** The image id of a wide picture. */
+  /** The ID of the hero image or, if there is none, of the strip. */
   pictureId: string | undefined
   iconId: string | undefined
   /** The color as `#rrggbb`. */
   background: string | undefined
   contacts: Contact[]
-  /** The languages of the definition's texts; undefined if the definition names none. */
   languages: Definition['languages']
 }
 

@@ -13,7 +13,7 @@ export interface LinkOpens {
   noteJoin(page: { workspaceId: string; projectId: string | null }, source: string | null, at: Date): void
   /**
    * Returns the source under which a visit or a pass is counted. After MAX_SOURCES sources in an hour, a new source
-   * counts as no source. Otherwise, made-up sources could fill the figures.
+   * counts as no source, so that made-up sources cannot fill the figures.
    */
   countedSource(projectId: string, source: string | null, at: Date): string
   flush(): Promise<void>
@@ -24,7 +24,6 @@ export interface LinkOpens {
 /** The maximum number of sources per project and hour. Further sources count as no source. */
 const MAX_SOURCES = 100
 
-/** The interval at which counted openings are written to the database. */
 const FLUSH_MS = 2_000
 
 /** Counts openings in memory, because a bot can open a link a million times. A crash loses up to 2 s of openings. */

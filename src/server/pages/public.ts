@@ -33,7 +33,6 @@ export interface PublicOptions {
   services: Pick<Services, 'store' | 'images' | 'badges'>
   readiness: Readiness
   limitFiles(event: H3Event, cost: number): void
-  /** Whether people can sign in to the desk. */
   hasSignIn: boolean
 }
 
@@ -86,7 +85,7 @@ export function mountPublic(app: H3, { services, readiness, limitFiles, hasSignI
   app.get('/', () => new Response(null, { status: 302, headers: { location: `.${docsPath}` } }))
 
   for (const [path, load] of docsPages) app.get(path, async (event) => send(event, await load()))
-  // Redirect the address of the former page for trying requests.
+  // A page for trying requests was once at this address. Redirect it to the API reference.
   app.get(`${docsPath}/try`, () => new Response(null, { status: 302, headers: { location: `..${docsPath}` } }))
 
   app.get('/openapi.json', async (event) => send(event, await loadDescription()))
@@ -112,7 +111,6 @@ async function findShared(id: string, { store, images }: Pick<Services, 'store' 
   return file && { contentType: 'image/png', data: file.bytes }
 }
 
-/** The pages of the API reference. Each is created on its first request. */
 const docsPages = [
   [docsPath, onceDescribed(() => fileOf(referencePage()))],
   [objectsPath, onceDescribed(() => fileOf(objectsPage()))],
@@ -129,8 +127,8 @@ function fileOf({ html, headers }: Page): PublicFile {
 }
 
 /**
- * Returns a page of the API description. The first request builds the description, in slices. Otherwise, the start of a
- * server would take 50 % longer.
+ * Returns a function that loads a page of the API description. Its first call builds the description in slices.
+ * Building it when the server starts would make the start 50 % longer.
  */
 function onceDescribed(make: () => PublicFile): () => Promise<PublicFile> {
   return once(async () => {

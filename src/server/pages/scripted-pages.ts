@@ -31,7 +31,9 @@ export const deskPath = '/desk'
 type Build = ReadonlyMap<string, Uint8Array>
 type Files = Map<string, PublicFile>
 
-/** A policy that allows files of this server and pictures as data URLs, but no inline code or styles. */
+/**
+ * The content security policy that allows files of this server and images as data URLs, but no inline code or styles.
+ */
 const OWN_FILES = {
   'default-src': "'none'",
   'script-src': "'self'",
@@ -40,7 +42,6 @@ const OWN_FILES = {
   'connect-src': "'self'",
 }
 
-/** @param hasSignIn whether the page offers sign-in */
 export async function loadDesk(hasSignIn: boolean): Promise<Files> {
   const head = hasSignIn ? '<meta name="passes-sign-in" content="./desk/login">' : ''
   return filesOf('desk', await readBuild('desk'), { policy: OWN_FILES, head })

@@ -33,7 +33,6 @@ interface Prepared {
   plans: Plan[]
   /** The position of the upgrade after these passes. If null, the position is the ID of the last pass in `plans`. */
   upTo: string | null
-  /** Whether no passes remain after those in `plans`. */
   isLast: boolean
 }
 
@@ -67,7 +66,8 @@ async function prepareChunk(
     return { version, matched, plans: [], upTo: null, isLast: false }
   }
   const processed = upgrade.upgraded + upgrade.unchanged + upgrade.failed
-  // If `listNext` finds `limit` passes, the upgrade ends. A range has at most `rows`, so `rows + 1` is never reached.
+  // If `listNext` finds `limit` passes, the upgrade ends, because `passLimit` is reached. `rows + 1` is never reached,
+  // because a range has at most `rows` passes.
   const limit = Math.min(rows + 1, (upgrade.passLimit ?? Infinity) - processed)
   const { passes, ...next } = await store.upgrades.listNext(workspaceId, upgrade, { rows, limit, at: services.clock() })
   const plans: Plan[] = []

@@ -31,7 +31,10 @@ export function readCommandLine(query: URLSearchParams): CommandLine | undefined
   throw validationError([{ path: ['port'], message: 'Does not belong to a sign-in of "passes login --sso"' }])
 }
 
-/** Returns the loopback address at which the command line waits, with a code that it exchanges for a session token. */
+/**
+ * Returns the loopback address of the waiting command line, with a code in the query. The command line exchanges the
+ * code for a session token.
+ */
 export function commandLineUrl(
   { port, state, challenge }: CommandLine,
   token: string,

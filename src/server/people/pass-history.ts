@@ -25,7 +25,8 @@ const listHistory: Handler<typeof historyRoute> = async ({ params: { id }, query
   if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId: id } })
   const { rows, total, ...rest } = await store.auditLog.list({ ...query, workspaceId, passId: id })
   const isCreated = /^pass\.(create|import)$/.test(rows.at(-1)?.action ?? '')
-  // A request that created several passes has one entry, which names no pass.
+  // A request that created several passes has one log entry, which names no pass. Find this entry by the creation time
+  // of the pass.
   const batch = rest.hasMore || isCreated ? undefined : await store.auditLog.findBatch(workspaceId, pass.createdAt)
   const all = batch ? [...rows, batch] : rows
   return toPage({ ...rest, rows: all, total: total + all.length - rows.length }, toHistoryEntry)

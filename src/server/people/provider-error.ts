@@ -1,6 +1,5 @@
 import { AuthorizationResponseError, ResponseBodyError } from 'openid-client'
 
-/** The reason why a sign-in failed. */
 export type SignInFailure = 'unavailable' | 'denied' | 'rejected'
 
 /** A failed exchange with the provider. Contains no values that the provider sent, except a code. */
@@ -35,7 +34,7 @@ function toProviderError(error: unknown): ProviderError {
     return new ProviderError(error.error === 'access_denied' ? 'denied' : 'rejected', safeCode(error.error))
   }
   if (error instanceof ResponseBodyError) {
-    // The client ID or secret is wrong, so each sign-in fails until the operator corrects it.
+    // A wrong client ID or secret makes each sign-in fail until the operator corrects it, so report `unavailable`.
     const isSetup = ['invalid_client', 'unauthorized_client'].includes(error.error)
     return new ProviderError(isSetup || error.status >= 500 ? 'unavailable' : 'rejected', safeCode(error.error))
   }

@@ -27,7 +27,6 @@ export interface ProviderClaims {
   subject: string
   email: string | undefined
   emailVerified: boolean
-  /** The session at the provider. */
   providerSession: string | undefined
   /** The values of the roles claim; empty without --oidc-roles-claim. */
   groups: string[]
@@ -216,8 +215,8 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
       }),
 
     /**
-     * Returns the claims of a person who signed in on another device. Until then, returns whether the next poll must
-     * wait longer.
+     * Returns the claims of a person who signed in on another device. Until the person has signed in, returns whether
+     * the next poll must wait longer.
      * @throws ProviderError if the provider does not respond, or the sign-in failed
      */
     pollDevice: (deviceCode: string) =>
@@ -261,7 +260,10 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
         return { tokenId: String(jti), subject, providerSession }
       }),
 
-    /** Returns the address at which the person signs out of the provider, if it has one. */
+    /**
+     * Returns the address at which the person signs out of the provider; null if the provider has none or is
+     * unavailable.
+     */
     async signOutUrl(returnUrl: string): Promise<string | null> {
       try {
         const server = await findServer()

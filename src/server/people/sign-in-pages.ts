@@ -5,7 +5,6 @@ import type { PageLanguage } from '../pages/words.ts'
 
 export type SignInProblem = Exclude<keyof PageWords['signIn'], 'title' | 'choose' | 'again'>
 
-/** Returns the page of a failed sign-in, with a link to try again. */
 export function signInProblemPage(problem: SignInProblem, language: PageLanguage, email = ''): Page {
   const { signIn } = language.words
   const what = fillHtml(signIn[problem], { email: `<bdi>${escapeHtml(email)}</bdi>` })

@@ -44,7 +44,7 @@ export interface PeopleOptions {
   publicUrl: string
 }
 
-/** The sign-in of people. */
+/** The sign-in of people through the OpenID Connect provider. */
 export interface People {
   issuer: string
   pageRoutes: readonly PageRoute[]
@@ -52,7 +52,6 @@ export interface People {
   close(): Promise<void>
 }
 
-/** Returns the address to which the provider redirects after a sign-in. */
 export function redirectUriOf(publicUrl: string): string {
   return `${publicUrl}${deskPath}/callback`
 }
@@ -302,7 +301,7 @@ function problemPage(event: H3Event, problem: SignInProblem, email?: string): Re
   return page(signInProblemPage(problem, pageLanguage(event.req.headers), email), statusOf[problem])
 }
 
-/** Returns a page that ends the sign-in of the browser. */
+/** Returns a page, and clears the cookie of the sign-in. */
 function page(content: Page, status: number): Response {
   const response = pageResponse(content, { status })
   response.headers.append('set-cookie', clearCookie(SIGN_IN_COOKIE))

@@ -55,7 +55,6 @@ export function openSignIn(
   }
 }
 
-/** The result of a sign-in whose claims the provider confirmed. */
 export type SignInResult =
   | { session: { secret: string; workspaceId: string } }
   | { problem: 'unverified' }

@@ -56,7 +56,6 @@ export interface Together {
 
 export interface GroupVisit {
   event: H3Event
-  /** The address of the page of the group. */
   pageUrl: string
   /** Counts `cost` more requests toward the limit of the client address. A bundle counts as one request per package. */
   limitAddress: (event: H3Event, cost: number) => void

@@ -40,7 +40,8 @@ export const google: Delivery = {
   },
   together: {
     parameter: 'save',
-    // A link has space for fewer passes if their IDs at Google are long.
+    // The maximum number of passes in a save link. `countFitting` returns fewer if the IDs of the passes at Google are
+    // long.
     most: 5,
     open: openSave,
     async countFitting(shown, { identities }) {

@@ -9,7 +9,6 @@ import type { GooglePlace } from '../../wallets/google/resource.ts'
 import { emitHoldings, queueWalletUpdates } from './holders.ts'
 import { recordFailure } from './issuing.ts'
 
-/** An object that was sent to Google. */
 export interface SentObject {
   place: GooglePlace
   /** The class of the pass, as read before the send; undefined if the send did not update the class. */

@@ -29,7 +29,6 @@ import { type Issuing, renderTemplateCards } from './issuing.ts'
 
 export type GoogleSync = ReturnType<typeof createGoogleSync>
 
-/** A message for Google to show on a pass. */
 export interface PassMessage extends WrittenMessage {
   /** Whether an earlier attempt to send this message can have succeeded. */
   mayBeThere: boolean
@@ -45,7 +44,6 @@ export interface GoogleSyncOptions extends GoogleParts {
   store: Store
   issuing: Issuing
   definitions?: Definitions
-  /** Whether Google is the only configured platform. */
   isOnlyPlatform?: boolean
   clock: () => Date
 }

@@ -39,7 +39,7 @@ export async function emitHoldings(
   return true
 }
 
-/** Counts passes of join pages that are in a wallet for the first time. */
+/** Counts the passes that were created by a join page and are in a wallet for the first time. */
 async function countJoined(
   tx: Repositories,
   workspaceId: string,
@@ -76,7 +76,6 @@ export async function emitRemovals(
 /** The time and cause of wallet updates. Bulk updates have a lower priority. */
 interface UpdateCause {
   at: Date
-  /** A correlation ID for all passes, or a function that returns the correlation ID for a pass. */
   correlationId: string | null | ((passId: string) => string | null)
   isBulk?: boolean | undefined
   /** The earliest time of the updates. Default: `at`. */

@@ -152,7 +152,10 @@ export function createIssuing(
     return body ? { message: textsOf(body, definition, (text) => distinctText(text, message.number)) } : {}
   }
 
-  /** Returns rejections of versions and classes. Returns none if another platform can still accept the passes. */
+  /**
+   * Returns the rejections of versions and classes by ID. Returns none if the server issues for several platforms,
+   * because another platform can still accept the passes.
+   */
   async function listRejected(workspaceId: string, ids: string[]): Promise<Map<string, StoredRejection>> {
     return wallets.all.length === 1 ? store.rejections.list(workspaceId, ids) : new Map()
   }
@@ -209,7 +212,7 @@ async function check(
       try {
         await wallet.check(walletPass, at)
       } catch (error) {
-        // Record the rejection, but issue the pass: one platform that accepts the pass is enough.
+        // Record the rejection, but issue the pass, because another platform can accept it.
         const isRejection =
           error instanceof ApiError && error.details.platform === wallet.platform && wallets.all.length > 1
         if (!isRejection) throw error

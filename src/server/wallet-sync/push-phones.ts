@@ -13,7 +13,7 @@ import { nackFailed, type Slot } from '../jobs/worker.ts'
 import { emitRemovals } from './holders.ts'
 import { eachIdentity, holdBack, logPlatformCall } from './platform-calls.ts'
 
-/** Access to the phones to push to, which belong either to current holders or to former holders. */
+/** The storage of the phones that receive pushes: either the phones of current holders or those of former holders. */
 interface PushedPhones {
   passesOf(repositories: Repositories): Pick<Repositories['registrations'], 'bumpUpdateTag' | 'listOutdated'>
   /** Records the results of pushes, in the transaction that completes their jobs. */
@@ -136,7 +136,6 @@ export async function inParts<Item>(
   return parts
 }
 
-/** Calls `work` for each Apple identity, with the jobs about its passes and the phones to push to. */
 function eachPushIdentity(
   jobs: Job[],
   outdated: OutdatedRegistration[],
@@ -282,7 +281,6 @@ export function groupByOutcome<Registration extends Pushed>(
   }
 }
 
-/** Returns one error for each pass with a failed push. */
 export function errorsByPass({ failed }: PushOutcomes<{ passId: string }>): Map<string, string> {
   return new Map([...failed].flatMap(([error, some]) => some.map(({ passId }) => [passId, error])))
 }

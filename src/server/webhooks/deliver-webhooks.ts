@@ -69,7 +69,7 @@ async function finish(
   const { workspaceId, kind, subject } = job
   await store.transaction(async (tx) => {
     const at = clock()
-    // Stop, because another sender has the job and continues.
+    // If this worker no longer holds the job, stop: another sender has the job and continues.
     if ((await tx.jobs.complete([job])).length === 0) return
     const webhook = await recordAttempts(tx, sentTo, unwritten, { at, log })
     // Delete waiting jobs before the read of due deliveries, so that a delivery created after the read keeps its job.
@@ -226,7 +226,6 @@ async function sendDue(
     onArrival?.()
   }
 
-  /** Whether the known state of the webhook is recent enough to send a delivery. */
   function isFresh({ endpoint: seen }: DueDelivery, now: number): boolean {
     const isSame = seen.generation === endpoint!.generation && +seen.updatedAt === +endpoint!.updatedAt
     if (!isSame && seen.seenAt > seenAt) return false

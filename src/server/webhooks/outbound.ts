@@ -175,8 +175,8 @@ class LateResponseError extends Error {
 }
 
 /**
- * Sends a POST request, and returns the status after the response was read or cut off. The result is therefore the same
- * if the body is too long or endless.
+ * Sends a POST request. Returns the status after the response was read or cut off, so that a body that is too long or
+ * endless does not change the result.
  * @param timeoutMs the timeout of lookup, connecting, sending, and reading together
  * @throws LateResponseError, or an error of undici
  */

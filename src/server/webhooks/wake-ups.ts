@@ -12,9 +12,9 @@ interface Followers {
 }
 
 /**
- * Wakes up followers of the events of a workspace, and senders to a webhook. Wakes them immediately if this process
- * wrote events, and otherwise together at intervals, so that many followers query the database as often as one
- * follower.
+ * Wakes up followers of the events of a workspace, and senders to a webhook. An event of this process wakes them
+ * immediately. The followers of a workspace also wake up together at intervals, so that many followers query the
+ * database as often as one.
  */
 export function createWakeUps() {
   const bySubject = new Map<string, Followers>()
@@ -33,7 +33,7 @@ export function createWakeUps() {
   }
 
   return {
-    /** Handles a committed event. */
+    /** Wakes up the followers of a committed event. Reads that began before the event are no longer shared. */
     merge(event: StoreEvent): void {
       const followers = bySubject.get(subjectOf(event) ?? '')
       followers?.reads.clear()

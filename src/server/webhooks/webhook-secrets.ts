@@ -14,7 +14,6 @@ export function createWebhookSecrets({ current, previous }: ServerKeys) {
   const renewed = (sealed: string, id: string) =>
     isSealedUnder(sealed, current) ? sealed : seal(unseal(sealed, id, keys), id, current)
   return {
-    /** Returns a new secret with its stored form. */
     make(webhookId: string) {
       const secret = newSecret()
       return { secret, sealed: seal(secret, webhookId, current) }

@@ -24,7 +24,6 @@ export interface StoredEntry extends RecordOf<typeof ENTRY> {}
 
 type Row = RowOf<typeof ENTRY>
 
-/** The key of a balance of a pass. */
 export interface BalanceOfPass {
   passId: string
   name: string
@@ -63,13 +62,11 @@ export class BalanceEntries extends Repository {
     return rows.map(ENTRY.read)
   }
 
-  /** Returns the entries that a scan wrote. */
   async listOfScan(workspaceId: string, scanId: string): Promise<StoredEntry[]> {
     const rows: Row[] = await this.db('balance_entries').where({ workspace_id: workspaceId, scan_id: scanId })
     return rows.map(ENTRY.read)
   }
 
-  /** Returns the entries that reverse any of the given entries. */
   async listReversals(workspaceId: string, entryIds: string[]): Promise<StoredEntry[]> {
     const rows: Row[] = await this.db('balance_entries')
       .where({ workspace_id: workspaceId })

@@ -33,7 +33,6 @@ export interface CopyOptions {
   onProgress?: (progress: CopyProgress) => void
 }
 
-/** The error of a copy that is impossible or failed. */
 class CopyError extends SetupError {
   override readonly name = 'CopyError'
 }

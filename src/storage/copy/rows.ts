@@ -14,13 +14,11 @@ export type Notation = 'csv' | 'json'
 /** The primary key of the last row of a page. The next page starts after it. */
 export type RowKey = Knex.RawBinding[]
 
-/** A page of rows, each as text. */
 export interface RowTexts {
   texts: string[]
   last: RowKey | undefined
 }
 
-/** Returns the notation that a target database reads. */
 export function notationFor(db: Knex): Notation {
   return inDialect(db, { postgres: () => 'csv', sqlite: () => 'json' })
 }
@@ -61,7 +59,6 @@ export function writeRows(tx: Knex.Transaction, { name, columns }: Table, texts:
   })
 }
 
-/** The SQL that formats values and rows. */
 const notations: Record<Notation, { row(values: string): string; value(db: Knex, column: Column): string }> = {
   csv: {
     row: (values) => values,
@@ -111,12 +108,10 @@ export class RowsDigest {
     this.count += texts.length
   }
 
-  /** Returns the state from which the constructor resumes. */
   toJSON(): { count: number; sum: string } {
     return { count: this.count, sum: this.sum.toString(16) }
   }
 
-  /** Whether both digests cover the same rows, in any order. */
   equals(other: RowsDigest): boolean {
     return this.count === other.count && this.sum === other.sum
   }

@@ -9,7 +9,6 @@ import { inDialect, rowsOf } from '../db/dialect.ts'
  */
 const PROGRESS = 'copy_progress'
 
-/** The fix to suggest if a copy cannot be resumed. */
 export const START_OVER = 'remove the copied data (the database, or FILE.copy) and start over'
 
 /** The name of the row with the statements that complete the copy. Every other row is named after a table. */
@@ -87,7 +86,10 @@ async function checkForeignKeys(tx: Knex): Promise<void> {
   if (orphan) throw new Error(`A row of ${orphan.table} refers to a missing row of ${orphan.parent}`)
 }
 
-/** An index, trigger, or statistic: the statements that remove and restore it. */
+/**
+ * A part of a schema, such as an index, a trigger, a foreign key, or statistics: the statements that remove or disable
+ * it, if needed, and restore it.
+ */
 interface Part {
   off?: string
   on: string

@@ -93,12 +93,11 @@ function withHex(db: Knex, row: object, binary: string[]): object {
   return { ...row, ...Object.fromEntries(texts) }
 }
 
-/** A statement that sets different values in many rows. */
 export interface RowsUpdate {
   name: string
   table: string
   set: Columns
-  /** Columns that must still have the given values in the row. Otherwise, the row is not written. */
+  /** The columns whose values in the row must still be the given ones. A row with other values is not written. */
   read?: Columns
   /**
    * Further columns to set, each with the SQL of its value. The SQL can use the row, the change (as `given`), and the
@@ -158,7 +157,6 @@ function fieldsOf<Item>(columns: Columns, rowOf: (item: Item) => Row | undefined
   }))
 }
 
-/** The items that one statement looks up or inserts, and their columns. */
 export interface Lookup {
   name: string
   given: Columns

@@ -10,7 +10,6 @@ import { type Damage, keepCheckpointing, noteDamage, sqliteClient } from './sqli
 
 export type Dialect = 'sqlite' | 'postgres'
 
-/** The connections through which a part of the program reaches the database. */
 export interface Connections {
   /** The connections for reads outside a transaction. On SQLite, a few query-only connections. */
   reader: Knex
@@ -64,7 +63,7 @@ export interface DatabaseOptions {
   statementLimitMs?: number
 }
 
-/** The maximum time that a statement waits for locks, in milliseconds. */
+/** The maximum time, in milliseconds, that a statement waits for locks or a request waits for a connection. */
 export const BUSY_TIMEOUT_MS = 5_000
 
 /**
@@ -149,7 +148,7 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
   const background = connect(poolSize, WITHOUT_SCANS)
   const requests = connect(poolSize, { statement_timeout: statementLimitMs })
   const entry = connect(1, {}, STATEMENT_LIMIT_MS)
-  // Add both limits. Otherwise, the wait for a lock would reduce the time in which a statement can run.
+  // The time limit of a statement in a transaction includes its wait for a lock, so add the limit of that wait.
   const limited = pipeliningClient(BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS)
   // Requests and jobs have separate connections, but share a gate, because `shareWithNeighbors` limits both together.
   const gate = fairGate(poolSize, { separatesRequests: true })
@@ -158,7 +157,8 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
   const both = (db: Knex) => ({ reader: db, writer: db })
   return {
     dialect: 'postgres',
-    // The maximum size of a batch. Other writers do not wait for its end, because they have other connections.
+    // The maximum size of a batch. It is larger than on SQLite, because other writers have other connections and do not
+    // wait for the end of the batch.
     passesPerTurn: 100,
     ...both(background),
     entry,
@@ -277,7 +277,6 @@ function fairGate(places: number, options: Partial<FairGateOptions> = {}): FairG
   })
 }
 
-/** Shares the connections of a pool among parties. */
 function shareOut(db: Knex, client: typeof Knex.Client, gate: FairGate): ConnectionsOf {
   const made = new Map<string, Knex>()
   const poolOf = (party: Party, timeoutMs: number | undefined) => ({

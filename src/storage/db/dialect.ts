@@ -129,8 +129,8 @@ export function rowsOfPasses(
  * planner that overestimates the number of IDs would scan all passes.
  */
 export function joinPasses(db: Knex, query: Knex.QueryBuilder, id: string): Knex.QueryBuilder {
-  // Without `+`, SQLite can apply the end of the ID range in `query` to `passes.id` instead, and read far beyond that
-  // end.
+  // Without `+`, SQLite can move the upper bound of the ID range from `query` to `passes.id`, and then read `query` far
+  // beyond that bound.
   if (!isPostgres(db)) return query.joinRaw('cross join passes').whereRaw(`passes.id = +${id}`)
   // `offset 0` keeps the planner from inlining the subselect, which would allow a scan of all passes.
   return query.joinRaw(`cross join lateral (select * from passes where passes.id = ${id} offset 0) as passes`)
@@ -229,7 +229,6 @@ export function isChosen(db: Knex, column: string, chosen: Knex.QueryBuilder): K
   return db.raw(isPostgres(db) ? '?? = any(array(?))' : '?? in (?)', [column, chosen as never])
 }
 
-/** Like `isChosen`, for the column `id`. */
 export function idIsChosen(db: Knex, chosen: Knex.QueryBuilder): Knex.Raw {
   return isChosen(db, 'id', chosen)
 }

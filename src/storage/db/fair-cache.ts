@@ -7,7 +7,6 @@ interface Kept<Value> {
   entries: Map<string, Value>
 }
 
-/** A cache of values by workspace and key. */
 export interface FairCache<Value> {
   get(workspaceId: string, key: string): Value | undefined
   set(workspaceId: string, key: string, value: Value): void

@@ -121,7 +121,6 @@ export class FairGate {
     this.usedByWork.clear()
   }
 
-  /** Admits all parties that can enter now. */
   private admitNext(): void {
     for (let next = this.findNext(); next !== undefined; next = this.findNext()) {
       // Move the party behind the other waiting parties, so that parties with equal use take turns.

@@ -20,7 +20,6 @@ interface Waiting<Item, Result> {
   reject(error: unknown): void
 }
 
-/** The rules for grouping and ordering items. */
 interface Order<Item> {
   /** The key of an item, if any. Items with the same key are processed in the order of their arrival. */
   keyOf: (item: Item) => string | undefined

@@ -52,7 +52,6 @@ export interface Sort {
   join?: (query: Knex.QueryBuilder) => Knex.QueryBuilder
 }
 
-/** A list: its table and its sort keys. */
 export interface ListSpec {
   /** The name of the table. Cursors depend on the name, so that a cursor of another list is rejected. */
   name: string
@@ -123,7 +122,6 @@ export async function listPage<Row extends { id: string }, Item>(
   return { rows: shown.map(read), total, limit, offset, nextCursor, hasMore }
 }
 
-/** The order of a list, and the row after which a page begins. */
 interface Order {
   sort: Sort
   id: string
@@ -186,7 +184,6 @@ function inParts(
 interface PagePlace {
   /** The cursor of the request; `undefined` for the first page and for a page at an offset. */
   cursor: Cursor | undefined
-  /** The number of rows before the page. */
   offset: number
   /** The key that creates and verifies cursors of this list with these filters. */
   listKey: Buffer

@@ -22,7 +22,6 @@ const DEVELOPMENT_START = '0001-start'
 /** The error for a database that a development build created: a phrase that follows the name of the database. */
 export const DEVELOPMENT_BUILD = 'was created by a development build before version 0.3.0'
 
-/** Whether a development build applied these migrations. */
 export function isOfDevelopmentBuild(applied: string[]): boolean {
   return applied.includes(DEVELOPMENT_START)
 }

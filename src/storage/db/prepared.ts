@@ -7,7 +7,6 @@ interface Statement {
   names: string[]
 }
 
-/** The statements of `runPrepared`, by dialect and name. */
 const statements = new Map<string, Statement>()
 
 /**

@@ -9,7 +9,6 @@ export interface Field<Value, Stored> {
   write(value: Value): Stored
 }
 
-/** Any field, for types that are derived from fields. */
 interface AnyField {
   read(stored: never): unknown
   write(value: never): unknown
@@ -25,7 +24,7 @@ export interface Mapping<F extends Fields> {
    */
   columns: string[]
   read(row: Row<F>): Values<F>
-  /** Returns the columns of the given fields. Omits the columns of fields that are `undefined`. */
+  /** Omits the columns of fields that are `undefined`. */
   write<Name extends keyof F>(record: Pick<Values<F>, Name>): Row<Pick<F, Name>>
   write(record: Partial<Values<F>>): Partial<Row<F>>
   /** Returns the columns of a table for `select`. `others` replaces some of them with other columns or expressions. */
@@ -42,17 +41,14 @@ export type RecordOf<M> = M extends Mapping<infer F> ? Values<F> : never
 
 export type RowOf<M> = M extends Mapping<infer F> ? Row<F> : never
 
-/** Creates a field whose values are stored as they are. */
 export function plain<Value>(): Field<Value, Value> {
   return { read: (stored) => stored, write: (value) => value }
 }
 
-/** Creates a field that is stored as JSON. */
 export function json<Value>(): Field<Value, string> {
   return { read: (stored) => JSON.parse(stored), write: (value) => JSON.stringify(value) }
 }
 
-/** Returns a field that also accepts null, which is stored as null. */
 export function nullable<Value, Stored>({ read, write }: Field<Value, Stored>): Field<Value | null, Stored | null> {
   return {
     read: (stored) => (stored === null ? null : read(stored)),

@@ -11,7 +11,6 @@ export interface Connected extends StoreListener {
   scope?: ProjectScope
 }
 
-/** The base class of repositories, which contain the queries of a resource. */
 export abstract class Repository {
   protected readonly connected: Connected
   protected readonly db: Knex
@@ -36,8 +35,8 @@ export abstract class Repository {
 
   /**
    * Restricts the project filter of a list to the scope: the requested projects that are in scope, or the whole scope
-   * if none is requested. If no requested project is in scope, returns an ID that no project has. An empty list would
-   * not restrict anything.
+   * if none is requested. If no requested project is in scope, returns an ID that no project has, because an empty list
+   * would not restrict anything.
    */
   protected narrow(asked: string[] | undefined): string[] | undefined {
     if (!this.scope) return asked

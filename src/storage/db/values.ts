@@ -8,12 +8,14 @@ export function hexOfBytes(db: Knex, column: string): string {
   return isPostgres(db) ? `encode(${column}, 'hex')` : `iif(${column} is null, null, lower(hex(${column})))`
 }
 
-/** Returns an expression that decodes hexadecimal text into bytes. */
 export function bytesOfHex(db: Knex, column: string): string {
   return isPostgres(db) ? `decode(${column}, 'hex')` : `unhex(${column})`
 }
 
-/** Returns an expression for a text column with JSON that `->`, `->>`, and `json_array_length` accept. */
+/**
+ * Returns an expression for a text column that contains JSON. The operators `->` and `->>`, and `json_array_length`,
+ * accept the expression.
+ */
 export function asJson(db: Knex, column: string): string {
   return isPostgres(db) ? `cast(${column} as json)` : column
 }
@@ -72,8 +74,9 @@ export function noBytes(db: Knex): string {
 }
 
 /**
- * Returns an expression for the value of a column in JSON, with bytes in hexadecimal. A SQLite column can contain
- * values of any type. A value of another type results from tampering, so its JSON must differ from every valid one.
+ * Returns an expression for the value that a column has in JSON, with bytes in hexadecimal. A SQLite column can contain
+ * values of any type. A value of another type results from tampering, so its JSON must differ from the JSON of every
+ * valid value.
  */
 export function strictValue(db: Knex, column: string, isBytes: boolean): string {
   if (isPostgres(db)) return isBytes ? hexOfBytes(db, column) : column

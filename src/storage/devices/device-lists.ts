@@ -14,7 +14,6 @@ export interface DevicePlace {
   passId?: string | undefined
 }
 
-/** The passes of a device that changed after a position. */
 export interface ChangedPasses {
   serialNumbers: string[]
   /** The IDs of passes whose `listed_at` is older than `FRESH_MS`, for `setListed`. */
@@ -23,7 +22,9 @@ export interface ChangedPasses {
   place: DevicePlace
 }
 
-/** The maximum number of passes in a list. The device requests further passes with the position of the list. */
+/**
+ * The maximum number of passes in a list. The device requests the next passes with the position that the list returned.
+ */
 const LIST_LIMIT = 1_000
 
 /** The minimum time, in milliseconds, between two updates of the `listed_at` of a pass, to save writes. */
@@ -90,7 +91,8 @@ export class DeviceLists extends Repository {
       .join('passes', 'passes.id', 'former_passes.pass_id')
       .where({ device_id: deviceId })
       .select('passes.id', 'former_passes.serial_number', 'former_passes.imported_serial_number')
-      // A former holder's copy has no `listed_at`. Return the current time, so that the caller stores no time for it.
+      // A former holder's copy has no `listed_at`. Select the current time instead, so that `toNote` below omits the
+      // pass.
       .select(this.db.raw(`${at.getTime()} as listed_at`), { tag: 'former_passes.update_tag' })
     const arms = [
       { query: held, tag: 'apple_registrations.update_tag' },
@@ -122,7 +124,7 @@ export class DeviceLists extends Repository {
     return row.value < tag
   }
 
-  /** Records that the device listed the passes, because their next download is probably by this device. */
+  /** Records that the device listed the passes, because this device will probably be the next to download them. */
   async setListed(deviceId: string, passIds: string[], at: Date): Promise<void> {
     const ofDevice = () => this.db('apple_registrations').where({ device_id: deviceId })
     const some = isOneOf(this.db, 'pass_id', passIds)

@@ -32,7 +32,6 @@ export interface DeviceLogFilter {
  */
 export const MAX_LOGS_OF_PASS = 50
 
-/** The maximum number of messages per workspace. New messages replace the oldest. */
 export const MAX_LOGS_OF_WORKSPACE = 5_000
 
 /** The maximum number of messages that one statement deletes: far more than a request adds. */
@@ -72,8 +71,8 @@ export class DeviceLogs extends Repository {
   }
 
   /**
-   * Deletes the oldest messages that `kept` selects, so that `room` messages remain. If concurrent calls leave more,
-   * the next call deletes them.
+   * Deletes messages that `kept` selects, the oldest first, until `room` messages remain. Deletes at most `TRIMMED`
+   * messages, and the next call deletes the rest.
    */
   private async trim(kept: () => Knex.QueryBuilder, room: number): Promise<void> {
     const oldest = await kept()

@@ -12,7 +12,6 @@ export interface UnchainedEntry {
   workspaceId: string
 }
 
-/** Reads evidence chains and their entries for verification. */
 export class ChainReader extends Repository {
   /** Returns the chains that have a head, a block, or an hourly head. */
   async listChains(chain: ChainName): Promise<ChainKey[]> {
@@ -23,7 +22,6 @@ export class ChainReader extends Repository {
     return [...ids].sort().map((workspaceId) => ({ workspaceId, chain }))
   }
 
-  /** Returns the head of a chain; `undefined` for a chain without a head. */
   async findHead({ workspaceId, chain }: ChainKey): Promise<SignedHead | undefined> {
     const row: HeadRow | undefined = await this.db('chain_heads').where({ workspace_id: workspaceId, chain }).first()
     return row && HEAD.read(row)

@@ -232,7 +232,6 @@ function split(bytes: Uint8Array, size: number): Uint8Array[] {
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) => bytes.subarray(n * size, (n + 1) * size))
 }
 
-/** Whether all entries of a block were written before a time. */
 function isOlder({ entryIds }: Block, before: Date): boolean {
   const bound = idBound(before.getTime())
   return entryIds.every((id) => id < bound)

@@ -74,7 +74,6 @@ export const ERASED: EntryValues = { message: 'Erased.' }
 /** The values of a row from which its digest in the chain is computed. */
 export interface Entry {
   fixed: EntryValues
-  /** The values of the erasable columns; empty if the table has no such columns. */
   personal: EntryValues
   /** The salt of the commitment to `personal`; null after an erasure, or if the table has no erasable columns. */
   salt: Uint8Array | null
@@ -117,7 +116,6 @@ function fromHex(text: Value): Uint8Array | null {
   return text === null ? null : Buffer.from(String(text), 'hex')
 }
 
-/** The maximum number of scans that one statement erases. */
 const SCANS_AT_ONCE = 1_000
 
 /**

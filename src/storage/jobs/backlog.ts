@@ -6,7 +6,6 @@ import { Repository } from '../db/repository.ts'
 import { type JobKind, kinds } from './job-kinds.ts'
 import { waitsIn } from './turns.ts'
 
-/** The number of jobs of one kind in each state. */
 export interface BacklogCounts {
   kind: JobKind
   /** Jobs that are due or scheduled. */
@@ -30,13 +29,11 @@ const FAILED = mapping({
   failedAt: time,
 })
 
-/** A discarded or quarantined job, with its last error. */
 export interface FailedJob extends RecordOf<typeof FAILED> {
   state: 'failed' | 'quarantined'
   error: string
 }
 
-/** A filter for failed jobs. A job must meet all given conditions. */
 export interface FailedJobFilter {
   /** The workspace of the jobs. By default, jobs of all workspaces match, which is for operators. */
   workspaceId?: string | undefined
@@ -59,9 +56,7 @@ export const isQuarantined = `lapses >= ${MAX_JOB_LAPSES}`
 /** The maximum number of jobs that one statement postpones or makes due. */
 const MAX_MOVED = 5_000
 
-/** Bulk work on jobs: counts, retries and deletions of failed jobs, and postponements. */
 export class Backlog extends Repository {
-  /** Counts jobs by kind: waiting, running, discarded, and quarantined, with the earliest due time of a waiting job. */
   async counts(): Promise<BacklogCounts[]> {
     const waits = 'claim_token is null and failed_at is null'
     const rows = await this.db('jobs')

@@ -36,12 +36,14 @@ interface Row {
   held_until: number
 }
 
-/** Returns the latest valid end of a lease. A lease with a later end is void: a clock has been set back since. */
+/**
+ * Returns the latest valid end of a lease. A lease with a later end is void, because a clock was set back after the
+ * lease was taken.
+ */
 function tooLate(at: Date, seconds: number): number {
   return at.getTime() + 2 * seconds * 1000
 }
 
-/** The state that a server last reported to the others. */
 export interface Instance {
   id: string
   /** A counter that increases with each write, so that other servers notice if this server stopped. */
@@ -71,7 +73,6 @@ export class Instances extends Repository {
 
 /** Settings of the whole installation, by name. */
 export class Settings extends Repository {
-  /** Returns the value of a setting, or `undefined` if it is not set. */
   async find(name: string): Promise<string | undefined> {
     return (await this.db('settings').where({ name }).first('value'))?.value
   }
@@ -86,7 +87,6 @@ export class Settings extends Repository {
     await this.db('settings').where({ name }).delete()
   }
 
-  /** Changes a setting only if it is set. */
   async update(name: string, value: string): Promise<void> {
     await this.db('settings').where({ name }).update({ value })
   }

@@ -34,10 +34,8 @@ const queues = [...regularQueues, 'quarantine'] as const
 export type Queue = (typeof queues)[number]
 /** Whether a name is a queue. Distinguishes queues from workspace IDs in keys that can be either. */
 export const isQueue = (name: string): name is Queue => (queues as readonly string[]).includes(name)
-/** Whether a queue is not the quarantine queue. */
 export const isRegularQueue = (queue: Queue): queue is RegularQueue => queue !== 'quarantine'
 
-/** A kind of job that exists for each platform, or for each messaged platform. */
 export type PlatformKind =
   | `${'update' | 'expire'}-${Platform}`
   | `message-${MessagedPlatform}`
@@ -90,21 +88,17 @@ export const kinds = {
 export type JobKind = keyof typeof kinds
 export const jobKinds = Object.keys(kinds) as JobKind[]
 
-/** A queue with one of its priorities. */
 export interface QueuePlace {
   queue: RegularQueue
   priority: Priority
 }
 
-/** All combinations of a queue and a priority that a job can have. */
 export const queuePlaces: readonly QueuePlace[] = jobKinds
   .flatMap((kind) => kinds[kind].priorities.map((priority) => ({ queue: kinds[kind].queue, priority })))
   .filter((place, index, all) => all.findIndex((other) => isSamePlace(other, place)) === index)
 
-/** The place of jobs that became due: one of `queuePlaces`, or the quarantine queue. */
 export type DuePlace = QueuePlace | 'quarantine'
 
-/** A callback that gets the place of jobs that became due. */
 export type OnDue = (place: DuePlace) => void
 
 /** Returns the place of a job, one of `queuePlaces`. */

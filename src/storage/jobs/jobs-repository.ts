@@ -39,7 +39,6 @@ export interface NewJob {
   isBulk?: boolean
 }
 
-/** A job that was taken from a worker that died, hangs, or lost its connection. */
 export interface RescuedJob extends RecordOf<typeof JOB> {
   /** Whether the job lapsed so often that it does not run again. */
   isQuarantined: boolean
@@ -110,7 +109,7 @@ export class Jobs extends Repository {
     await insertForEach(this.db, lookup, `(${due}) is null`)
   }
 
-  /** Raises the priority of waiting bulk jobs with the subjects of the given jobs to that of single jobs. */
+  /** Gives waiting bulk jobs the priority of single jobs if they have the kind and subject of a given job. */
   private async hasten(jobs: NewJob[]): Promise<void> {
     const kind = jobs[0]!.kind
     const subjects = jobs.map(({ subject }) => subject)
@@ -281,7 +280,6 @@ export class Jobs extends Repository {
     })
   }
 
-  /** Whether any job needs a rescue, because its lease has ended. */
   async hasLapsed(at: Date): Promise<boolean> {
     return (await this.lapsed(at).first('id')) !== undefined
   }

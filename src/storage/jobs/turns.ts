@@ -3,7 +3,6 @@ import { bindIds, isAmong } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
 import { isRegularQueue, type Priority, type Queue } from './job-kinds.ts'
 
-/** Options of a search: the jobs to consider, the workspace to start after, and the workspaces to skip. */
 export interface TurnOptions {
   /** The priority of the jobs; `interactive` by default. The quarantine queue has no priorities. */
   priority?: Priority | undefined
@@ -13,7 +12,6 @@ export interface TurnOptions {
   except?: string[]
 }
 
-/** The result of a search for the next turn in a queue. */
 export interface NextTurn {
   /** The next workspace, or `undefined` if no workspace has a job that can run. */
   workspaceId: string | undefined
@@ -48,7 +46,6 @@ export const mayRun = `run_at <= :at and (${isRunning}) is null`
 const isActive = (table: string) => `(select 1 from workspaces where id = ${table}.workspace_id
   and (suspended_at is not null or expires_at <= :at)) is null`
 
-/** Finds the next workspace, by ID, with a job that can run. */
 export async function nextTurn(db: Knex, queue: Queue, at: Date, options: TurnOptions): Promise<NextTurn> {
   const rows = await listDue(db, queue, at, options)
   const due = rows.filter((row) => row.run_at <= at.getTime())
@@ -82,7 +79,6 @@ function listDue(db: Knex, queue: Queue, at: Date, { priority = 'interactive' }:
   )
 }
 
-/** Returns the next workspace that has a due job that can run. */
 function nextOf(due: DueRow[], { after = '', except = [] }: TurnOptions): string | undefined {
   const able = due.filter((row) => row.may_run && !except.includes(row.workspace_id))
   const ids = able.map((row) => row.workspace_id).sort()

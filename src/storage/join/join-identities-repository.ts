@@ -19,7 +19,6 @@ export interface StoredIdentity extends RecordOf<typeof IDENTITY> {}
 /** The minimum time between two emails to an address, in milliseconds. */
 const MAIL_INTERVAL_MS = 60_000
 
-/** Thrown if an address already has another pass of the template. */
 export class AddressTaken extends Error {}
 
 /** The addresses that have a pass of a template. */

@@ -107,7 +107,6 @@ export class JoinPages extends Repository {
       .update({ joined: this.db.raw('joined - 1') })
   }
 
-  /** Whether a template of the project has a page. */
   async existsInProject(workspaceId: string, projectId: string): Promise<boolean> {
     const page = this.db('join_pages')
       .join('templates', 'templates.id', 'join_pages.template_id')

@@ -29,7 +29,10 @@ export interface StoredSubmission extends RecordOf<typeof SUBMISSION> {}
 
 /** The submissions of join pages that wait for their job. Only pages with the setting `identity` have submissions. */
 export class JoinSubmissions extends Repository {
-  /** Stores a submission. Returns false if a submission of the same form still waits. */
+  /**
+   * Stores a submission. Returns false if a submission with the same `externalPassId` still waits, because the visitor
+   * sent the form twice.
+   */
   async insert(workspaceId: string, submission: StoredSubmission): Promise<boolean> {
     const row = { ...SUBMISSION.write(submission), workspace_id: workspaceId }
     const inserted: unknown[] = await this.db('join_submissions')

@@ -16,7 +16,8 @@ export interface ClassOutcome {
 
 /**
  * The result of `insertTurn`. `first`: reserved, and no attempt was made before. `again`: reserved, but an earlier
- * attempt might have succeeded. `busy`: not reserved, because another job is sending the message, or it has an outcome.
+ * attempt might have succeeded. `busy`: not reserved, because another job is sending the message, or the message has an
+ * outcome.
  */
 export type ClassTurn = 'first' | 'again' | 'busy'
 

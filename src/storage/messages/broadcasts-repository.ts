@@ -64,7 +64,6 @@ export interface NewBroadcast extends NewMessage {
   filter?: PassFilter | undefined
 }
 
-/** The broadcasts of projects, their progress, and the creation of their notifications. */
 export class Broadcasts extends Repository {
   /** Inserts a broadcast. Returns false if the idempotency key is in use, including by a concurrent request. */
   async insert(workspaceId: string, broadcast: NewBroadcast, at: Date): Promise<boolean> {
@@ -99,12 +98,10 @@ export class Broadcasts extends Repository {
     return listPage(this.db, filtered, byId('broadcasts'), sorted, (row: Row) => toBroadcast(row)!)
   }
 
-  /** Deletes the broadcast if it is still scheduled at the time `at`. Returns whether it was deleted. */
   async deleteScheduled(workspaceId: string, projectId: string, id: string, at: Date): Promise<boolean> {
     return (await deleteReturningIds(this.db, this.scheduled(workspaceId, projectId, at).where({ id }))).length > 0
   }
 
-  /** Deletes all broadcasts of a project that are still scheduled at the time `at`, and returns their IDs. */
   deleteAllScheduled(workspaceId: string, projectId: string, at: Date): Promise<string[]> {
     return deleteReturningIds(this.db, this.scheduled(workspaceId, projectId, at))
   }
@@ -202,7 +199,6 @@ export class Broadcasts extends Repository {
     return forecastBroadcast(this.db, whereIssuedAt(passes, at), { at, hasFilter: filter !== undefined })
   }
 
-  /** Returns the number of messages, and of unintended recipients, of a broadcast to whole classes. */
   async forecastClasses(workspaceId: string, projectId: string, at: Date): Promise<ClassForecast> {
     const installed = () =>
       this.passesOf(workspaceId, projectId)
@@ -244,7 +240,6 @@ function toBroadcast(row: Row | undefined): StoredBroadcast | undefined {
   return row && { ...BROADCAST.read(row), body: toBody(row), googleVia: row.google_via ?? 'object' }
 }
 
-/** The audience of a broadcast. */
 export interface Forecast {
   passCount: number
   /** The number of targeted passes with a registered device. */
@@ -267,7 +262,6 @@ export interface ClassForecast {
   others: number
 }
 
-/** Returns the audience of a broadcast to passes at the time `at`. */
 async function forecastBroadcast(
   db: Knex,
   passes: Knex.QueryBuilder,

@@ -35,14 +35,13 @@ const NOTIFICATION = mapping({
 
 /** A notification as it is stored. Its status depends on the time (see `notificationStatus`). */
 export interface StoredNotification extends RecordOf<typeof NOTIFICATION>, Record<Platform, PlatformState> {
-  /** Whether the notification is sent by one message of its broadcast for all passes of a class. */
+  /** Whether the notification is delivered by a message that its broadcast sends to a whole class. */
   isOfClass: boolean
   body: WrittenText
   /** The time at which the notification counts toward Google's cap; `null` if it does not count. */
   cappedAt: Date | null
 }
 
-/** The columns with the state of each platform. */
 export type StateColumns = Record<`${Platform}_status`, DeliveryState> & Record<`${Platform}_error`, string | null>
 
 /** The column with the time at which a notification counts toward the cap of the capped platform. */
@@ -77,7 +76,6 @@ export function selectNotification(db: Knex, query: Knex.QueryBuilder): Knex.Que
   })
 }
 
-/** The common fields of a new notification and a new broadcast. */
 export interface NewMessage {
   id: string
   body: WrittenText

@@ -36,7 +36,6 @@ export interface NotificationChange extends Partial<StateColumns> {
  */
 const MAX_PLACES = 1_000
 
-/** The notifications of passes, with their outcomes per platform. */
 export class Notifications extends Repository {
   /** Inserts a notification. Returns false if the idempotency key is in use, including by a concurrent request. */
   async insert(workspaceId: string, notification: NewNotification, at: Date): Promise<boolean> {
@@ -58,7 +57,6 @@ export class Notifications extends Repository {
     return this.first(workspaceId, { 'notifications.idempotency_key': idempotencyKey })
   }
 
-  /** Returns the text of a notification, for the back field of its pass. */
   async findBody(workspaceId: string, id: string): Promise<WrittenText | undefined> {
     return (await this.first(workspaceId, { 'notifications.id': id }))?.body
   }
@@ -71,7 +69,6 @@ export class Notifications extends Repository {
     return listPage(this.db, filtered, byId('notifications'), sorted, toNotification, select)
   }
 
-  /** Deletes the notification if it is still scheduled at the time `at`. Returns whether it was deleted. */
   async deleteScheduled(workspaceId: string, passId: string, id: string, at: Date): Promise<boolean> {
     const scheduled = this.ofPasses(workspaceId, [passId])
       .where({ id, started_at: null })
@@ -89,7 +86,6 @@ export class Notifications extends Repository {
     return rows.map(toNotification)
   }
 
-  /** Returns notifications by ID. Omits unknown IDs. */
   async listByIds(workspaceId: string, ids: string[]): Promise<StoredNotification[]> {
     const query = this.db('notifications').where('notifications.workspace_id', workspaceId)
     const rows: NotificationRow[] = await selectNotification(this.db, query.whereIn('notifications.id', ids))

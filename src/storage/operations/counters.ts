@@ -31,7 +31,7 @@ export interface Counter {
   table: string
   /** The columns whose update changes the count. */
   watched: string[]
-  /** Returns the SQL for the parts of a row's key, and for the time whose maximum is stored. */
+  /** Returns the SQL for the parts of a row's key, and for the time (`last_at`) whose maximum the counter stores. */
   parts: (row: string) => Partial<Record<Part, string>>
   /** Returns the condition under which a row counts. By default, all rows count. */
   isCounted?: (row: string) => string
@@ -44,7 +44,6 @@ export interface Counter {
   distinctIn?: string[]
 }
 
-/** Returns the SQL for a nullable ID as text; empty for null. */
 const orNone = (id: string) => `coalesce(cast(${id} as text), '')`
 
 /** Returns the SQL for the hour of a time, counted from 1970. The SQL is also correct for times before 1970. */
@@ -129,7 +128,10 @@ export const counters: Counter[] = [
   },
 ]
 
-/** Counts exits from zones, and reversals of exits, separately, because an exit is not an admission. */
+/**
+ * Returns the SQL for the result and the reason of a scan, for the counts by gate. Exits from zones, and reversals of
+ * exits, have `exit` as their reason, because an exit is not an admission.
+ */
 const decisionAtGate = (row: string) =>
   `case when ${row}.direction = 'out' and ${row}.result <> 'denied' then ${row}.result || '/exit' else ${decision(row)} end`
 
@@ -176,7 +178,6 @@ export function countsOf(db: Knex, workspaceId: string, counter: CounterName): K
 /** The key under which rows without a project or template are counted. */
 export const COUNTED_AS_NONE = ''
 
-/** A count that differs from the actual number of rows. */
 export interface CountDifference {
   workspaceId: string
   counter: string
@@ -203,7 +204,6 @@ interface Row {
 /** The advisory lock of recounts. Its number differs from the lock of migrations. */
 const RECOUNT_LOCK = 7_277_439
 
-/** The counters that triggers maintain, with a check and a repair. */
 export class Counts extends Repository {
   /**
    * Compares every counter with the rows that it counts. One statement reads both, so that writers need not be blocked.

@@ -30,16 +30,14 @@ export interface Holdings {
 
 const ERASED_LABEL = 'Erased'
 
-/** Returns the external ID of an erased pass: unique and without personal data. */
 export function erasedExternalId(passId: string): string {
   return `erased-${passId}`
 }
 
 const ENDED = 'The data of the pass was erased.'
 
-/** Removes the data of a holder from all stored rows. The rows remain, so that counters and decisions do not change. */
+/** Removes the data of a holder from all stored rows. The rows on which counters and decisions depend remain. */
 export class Erasure extends Repository {
-  /** Counts the rows with data of the holder of a pass, by kind. */
   async count(workspaceId: string, passId: string): Promise<Holdings> {
     const events = await Promise.all(this.events(workspaceId, passId).map(countRows))
     const pending = await Promise.all(this.events(workspaceId, passId).map((some) => countRows(this.pendingOf(some))))
@@ -190,10 +188,12 @@ function sum(numbers: number[]): number {
   return numbers.reduce((total, one) => total + one, 0)
 }
 
-/** The result of a statement that deletes old rows. */
 export interface Deleted {
   rows: number
-  /** The ID of the last deleted row, after which the next statement continues; undefined without an order by ID. */
+  /**
+   * The ID of the last deleted row, after which the next statement continues; undefined if the rows are not deleted in
+   * the order of their IDs.
+   */
   last?: string | undefined
 }
 
@@ -256,7 +256,6 @@ export class Retention extends Repository {
     return { rows }
   }
 
-  /** Deletes the former holders' copies of passes that were transferred before a time. */
   async deleteFormerPasses(before: Date, limit: number): Promise<Deleted> {
     const old = this.db('former_passes').where('ended_at', '<', before.getTime()).orderBy('ended_at')
     const serialNumbers: string[] = await old.limit(limit).pluck('serial_number')
@@ -321,7 +320,7 @@ const MERGED_PAGES = 500
  */
 export async function mergeSearchIndex({ dialect, writer }: Database): Promise<void> {
   if (dialect !== 'sqlite') return
-  // Start the merge of all segments with a negative number, and continue the merge with positive numbers.
+  // In FTS5, a negative number of pages starts the merge of all segments, and a positive number continues it.
   for (let pages = -MERGED_PAGES; ; pages = MERGED_PAGES) {
     const before = await totalChanges(writer)
     await writer.raw(`insert into pass_search (pass_search, rank) values ('merge', ?)`, [pages])

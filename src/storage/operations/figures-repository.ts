@@ -24,13 +24,11 @@ export interface NewFigure extends Figure {
   projectId: string
 }
 
-/** A figure of scans that differs from the number of scans in the ledger. */
 export interface FigureDifference extends Omit<Figure, 'n'> {
   counted: number
   expected: number
 }
 
-/** The number of hours in a block of packed figures: four weeks. */
 const BLOCK_HOURS = 28 * 24
 
 /** The maximum number of rows of a project that one transaction packs. */
@@ -224,7 +222,7 @@ export function pack(figures: Figure[], block: number): Buffer {
   for (const [figure, hours] of [...byName].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const name = Buffer.from(figure)
     bytes.push(name.length, ...name)
-    // Encode negative numbers as odd numbers. A number can be negative if only some slots of its sum are packed.
+    // Encode negative numbers as odd numbers. If only some slots of a figure are packed, their sum can be negative.
     for (const n of hours)
       for (let rest = n < 0 ? -2 * n - 1 : 2 * n; ; rest = Math.floor(rest / 128)) {
         bytes.push(rest < 128 ? rest : 128 + (rest % 128))
@@ -277,10 +275,8 @@ export interface FigureSource {
   onUpdate?: { column: string; key: string[]; isChange: (before: string, after: string) => string }
 }
 
-/** Returns the SQL for the current project of the pass of a row. */
 const projectOf = (row: string, pass: string) => `(select project_id from passes where passes.id = ${row}.${pass})`
 
-/** Returns the sources of all figures that triggers count. */
 export function figureSources(db: Knex): FigureSource[] {
   const platformOf = (row: string) => `(${asJson(db, `${row}.data`)} ->> 'platform')`
   const ofRegistrations = (figure: string, version: string, at: string): FigureSource => ({
@@ -322,7 +318,6 @@ export function figureSources(db: Knex): FigureSource[] {
   ]
 }
 
-/** Returns the source of the figures of scans by reason. */
 function scanSource(): FigureSource {
   return {
     name: 'scanned',

@@ -3,7 +3,6 @@ import { Uuid } from '../../core/ids.ts'
 import { countRows, Repository } from '../db/repository.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from '../passes/pass-row.ts'
 
-/** Selects the passes to export. Omitted fields do not filter. */
 export interface HandOverFilter {
   projectId?: string | undefined
   templateId?: string | undefined
@@ -13,7 +12,6 @@ export interface HandOverFilter {
   until: string
 }
 
-/** A pass to export, with its Google object and the phones that have it. */
 export interface HandOverPass {
   pass: StoredPass
   templateKey: string | null

@@ -17,7 +17,7 @@ export interface StoredMove {
   toldAt: Date | null
 }
 
-/** The progress of a move: the number of passes, and of phones in each state. Each phone is counted once. */
+/** The progress of a move. A phone is counted once for each of its passes, in one state. */
 export interface MoveProgress {
   /** The number of passes that `take` has returned. */
   passes: number
@@ -57,9 +57,8 @@ const MOST = 1_000
  */
 const ROUND_MS = 60_000
 
-/** The moves of workspaces, and the passes that `take` has returned for each move. */
 export class Moves extends Repository {
-  /** Starts a move. Replaces an existing move to another address. */
+  /** Starts a move. Replaces the existing move of the workspace, if any. */
   async insert(
     workspaceId: string,
     { url, passesASecond }: Pick<StoredMove, 'url' | 'passesASecond'>,
@@ -105,7 +104,6 @@ export class Moves extends Repository {
     await this.db('moved_passes').where({ workspace_id: workspaceId }).delete()
   }
 
-  /** Returns the first workspace after `after` with a move that is due. */
   async findDueWorkspace(at: Date, after?: string): Promise<string | undefined> {
     const due = this.db('moves').where('round_at', '<=', at.getTime())
     if (after !== undefined) due.where('workspace_id', '>', after)

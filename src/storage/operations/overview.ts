@@ -11,13 +11,11 @@ import { Doors } from '../workspaces/doors-repository.ts'
 import { Usage, type UsageOverview } from '../workspaces/limits-repository.ts'
 import type { RejectedKind } from './rejections.ts'
 
-/** The state of one priority of an outbox queue. */
 export interface QueueOverview extends QueuePlace {
-  /** The number of jobs that can run now. */
+  /** The number of waiting jobs whose scheduled time has come. */
   due: number
   later: number
   running: number
-  /** The scheduled time of the oldest due job; null if no job is due. */
   oldestDueAt: Date | null
 }
 
@@ -37,7 +35,6 @@ export interface Overview {
   discarded: { kind: JobKind; count: number }[]
   quarantined: { kind: JobKind; count: number }[]
   webhooks: { sound: number; failing: number; disabled: number }
-  /** The number of deliveries that are waiting for an attempt. */
   deliveries: { due: number; later: number }
   usage: UsageOverview[]
   /** The number of doors that made a request within ONLINE_MS, and the number of scans that doors have not uploaded. */
@@ -48,7 +45,6 @@ export interface Overview {
   rejected: Record<RejectedKind, number>
 }
 
-/** A workspace whose phones are moving to another address. */
 export interface MoveUnderWay {
   workspaceId: string
   workspaceName: string
@@ -79,7 +75,6 @@ export interface RejectedVersion {
 
 /** The data for monitoring. Most of it is counted with indexes, because monitoring reads it every few seconds. */
 export class Overviews extends Repository {
-  /** Returns the data that metrics and `doctor` show about the whole database. */
   async read(at: Date): Promise<Overview> {
     // Read sequentially. Otherwise, monitoring would take connections from requests and jobs.
     const waiting = await this.waiting(at)
@@ -250,8 +245,8 @@ export async function findPoolMode({
   const processOf = async (db: Knex): Promise<number> => (await db.raw('select pg_backend_pid() as pid')).rows[0].pid
   const own = new Set<number>()
   for (let round = 0; round < POOLER_ROUNDS; round += 1) {
-    // Ask one connection twice in a row. If the connections took turns, a pooler that alternates between two processes
-    // would always give each connection the same process.
+    // Query the process of one connection twice in a row. If the connections took turns, a pooler that alternates
+    // between two processes would always give each connection the same process.
     own.add(await processOf(entry)).add(await processOf(entry))
     if (own.size > 1 || own.has(await processOf(reader))) return 'transaction'
   }

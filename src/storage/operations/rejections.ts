@@ -20,14 +20,13 @@ interface Row extends RowOf<typeof REJECTION> {
 
 /** The latest permanent rejection, per platform, of each template version, class, and pass. */
 export class Rejections extends Repository {
-  /** Returns rejections by the ID of their subject: a version, a class, or a pass. Omits subjects without any. */
   async list(workspaceId: string, subjects: string[]): Promise<Map<string, StoredRejection>> {
     if (subjects.length === 0) return new Map()
     const rows: Row[] = await this.db('rejections').where({ workspace_id: workspaceId }).whereIn('subject', subjects)
     return new Map(rows.map((row) => [row.subject, REJECTION.read(row)]))
   }
 
-  /** Inserts a rejection. Replaces the platform's previous rejection of the subject. */
+  /** Replaces the platform's previous rejection of the subject. */
   async insert(workspaceId: string, kind: RejectedKind, subject: string, rejection: StoredRejection): Promise<void> {
     await this.db('rejections')
       .insert({ workspace_id: workspaceId, subject, kind, ...REJECTION.write(rejection) })

@@ -24,7 +24,6 @@ export type StoreEvent =
   | ({ what: 'scan' } & Pick<StoredScan, 'result' | 'reason' | 'verified'>)
   | { what: 'notification'; platform: Platform; status: StoredNotification['apple']['status'] }
   | { what: 'broadcast' }
-  /** The number of passes that an upgrade moved to another template version. */
   | { what: 'upgraded'; passes: number }
   /** The status of a delivery after an attempt; PENDING if another attempt will follow. */
   | { what: 'attempt'; status: DeliveryStatus }
@@ -32,10 +31,8 @@ export type StoreEvent =
 /** Emits an event. Listeners receive it after the transaction commits. */
 export type Emit = (event: StoreEvent) => void
 
-/** Listens to commits of the store. */
 export interface StoreListener {
   /** Called after a commit that made jobs due, to wake a local worker. */
   onDue?: OnDue
-  /** Called for each event after the commit. */
   onEvent?: Emit
 }

@@ -17,7 +17,6 @@ const FORMER = mapping({
   importedSerialNumber: optionalText,
   workspaceId: text,
   passId: text,
-  /** The template version that the copy shows. */
   templateVersionId: text,
   appleToken: text,
   updateTag: number,
@@ -61,7 +60,6 @@ export function asFormer(
   }
 }
 
-/** The copies of transferred passes in the Apple Wallets of their former holders. */
 export class FormerPasses extends Repository {
   /** Ends the current holder's copy of a locked pass. Returns whether Apple devices need a push. */
   async insert(pass: StoredPass, at: Date): Promise<boolean> {
@@ -160,7 +158,6 @@ export class FormerPasses extends Repository {
     await waiting().update({ update_tag: row.value })
   }
 
-  /** Returns the devices of former holders that still need a push. */
   async listOutdated(workspaceId: string, passIds: string[]): Promise<OutdatedRegistration[]> {
     const rows: { pass_id: string; device_id: string; push_token: string; apple_identity_id: string | null }[] =
       await this.unpushed(workspaceId, passIds)

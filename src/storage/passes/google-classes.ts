@@ -31,13 +31,11 @@ export interface NewClass extends ClassClaim {
  * lock passes first, and then the classes that they join.
  */
 export class GoogleClasses extends Repository {
-  /** Returns classes by ID. Omits unknown IDs. */
   async list(workspaceId: string, ids: string[]): Promise<StoredClass[]> {
     const rows: Row[] = await this.db('google_classes').where({ workspace_id: workspaceId }).whereIn('id', ids)
     return rows.map(toClass)
   }
 
-  /** Returns a class and locks it until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredClass | undefined> {
     const row: Row | undefined = await this.one(workspaceId, id).forUpdate().first()
     return row && toClass(row)

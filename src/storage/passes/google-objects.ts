@@ -17,7 +17,6 @@ export interface SentObject {
   kind: GoogleKind
   objectSuffix: string
   classSuffix: string
-  /** The template version from which the object was last built. */
   templateVersionId: string
 }
 
@@ -63,9 +62,7 @@ interface Row extends RowOf<typeof OBJECT> {
   holders: number
 }
 
-/** The Google objects of passes: the current object, its number of holders, and the former objects. */
 export class GoogleObjects extends Repository {
-  /** Returns the objects of passes. Omits passes without an object. */
   async list(workspaceId: string, passIds: string[]): Promise<StoredGoogleObject[]> {
     const rows: Row[] = await this.db('google_objects').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
     return rows.map(toObject)
@@ -181,8 +178,8 @@ export class GoogleObjects extends Repository {
         ...change,
         ...replacing,
         last_error: null,
-        // If the stored mark is not the mark of this send, another send ran concurrently. In this case, store null
-        // (unknown content), because Google might have the content of either send.
+        // If `sent_digest` no longer contains the mark of this send, another send ran concurrently. In this case, store
+        // null (unknown content), because Google might have the content of either send.
         sent_digest: this.db.raw(
           'case when google_objects.sent_digest = cast(:mark as text) then cast(:digest as text) end',
           { mark, digest },
@@ -237,7 +234,6 @@ export class GoogleObjects extends Repository {
     return taken.length > 0
   }
 
-  /** Deletes up to `limit` callbacks that were received before a time, oldest first. */
   async deleteCallbacks(before: Date, limit: number): Promise<{ rows: number }> {
     const old = this.db('google_callbacks').where('received_at', '<', before.getTime()).orderBy('received_at')
     return { rows: await this.db('google_callbacks').whereIn('nonce', old.limit(limit).select('nonce')).delete() }

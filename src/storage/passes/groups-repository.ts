@@ -9,7 +9,6 @@ import { Repository } from '../db/repository.ts'
 import { NO_CONTEXT } from '../scans/accepted-scans.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
-/** The state that decides whether a link to a group is valid. */
 export interface GroupLinkState {
   generation: number
   areLinksClosed: boolean
@@ -31,7 +30,6 @@ const MEMBER = mapping({
   isUsed: flag,
 })
 
-/** A pass of a group, and whether it was accepted in the scan context. */
 export interface GroupMemberRow extends RecordOf<typeof MEMBER> {}
 
 interface MemberColumns extends RowOf<typeof MEMBER> {
@@ -115,7 +113,10 @@ function atDoorSql(db: Knex): string {
     from given ${joinChosenPasses(db, first)} order by n, passes.id`
 }
 
-/** Restricts a query to the passes with a group key. Also compares the beginning of the key, which has an index. */
+/**
+ * Restricts a query to the passes whose group key is `key`. Also compares the beginning of the key, because only the
+ * beginning has an index.
+ */
 export function whereGroupKey(db: Knex, query: Knex.QueryBuilder, key: string): Knex.QueryBuilder {
   const beginning = beginningColumn(db, 'passes.group_key')
   return query.whereRaw(`${beginning} = ?`, [beginningOf(key)]).where('passes.group_key', key)

@@ -99,9 +99,9 @@ export class HeldPasses extends Repository {
   }
 
   /**
-   * Raises the sent version of wallets that remain current although `Passes.setMessages` raised the walletVersion of
-   * their passes by one: messaged platforms do not show the back field, which contains the message. Returns the passes
-   * whose wallets were already outdated. Call it after `Passes.setMessages`.
+   * Raises the sent version of the wallets that were current before `Passes.setMessages`, and returns the passes whose
+   * wallets were outdated. Messaged platforms do not show the back field that contains the message, so their wallets
+   * remain current although the wallet version of the passes rose by one. Call it after `Passes.setMessages`.
    */
   async keepCurrent(workspaceId: string, passIds: string[]): Promise<Record<MessagedPlatform, string[]>> {
     const outdated = byPlatform((): string[] => [])
@@ -152,7 +152,7 @@ function total(devices: Devices): number {
   return allPlatforms.reduce((sum, platform) => sum + devices[platform], 0)
 }
 
-/** Returns a query for passes that any wallet holds or, if a single platform is given, a wallet of this platform. */
+/** Returns a query for the passes that a wallet holds. If exactly one platform is given, only its wallets count. */
 export function heldPasses(db: Knex, workspaceId: string, platforms: Platform[] = []): Knex.QueryBuilder {
   const held = db.from({ held: 'held_passes' }).where('held.workspace_id', workspaceId)
   const [platform, ...others] = new Set(platforms)

@@ -19,7 +19,7 @@ export interface ScannedCode {
 
 interface Match {
   n: number
-  /** The IDs of passes, as JSON: in `now`, those that have the code; in `once`, those that had it earlier. */
+  /** The IDs of the passes that have the code (`now`) or had it earlier (`once`), for `parseList`. */
   now: string | string[]
   once: string | string[]
 }
@@ -29,7 +29,7 @@ export class Identifiers extends Repository {
   /**
    * For each code, returns the IDs of the passes that have the code now. If there are none, returns the passes that had
    * the code earlier. If a code has a `projectId`, passes of this project take precedence, even if they only had the
-   * code earlier. A caller that is limited to projects finds only such passes.
+   * code earlier. A caller that is limited to projects finds only passes of the project of the code.
    */
   async listPassIds(workspaceId: string, codes: ScannedCode[]): Promise<string[][]> {
     const inProject = await this.match(
@@ -132,13 +132,11 @@ export async function replaceWindows(
   await insertWindows(db, workspaceId, passes)
 }
 
-/** An identifier of a pass, as a SHA-256 digest. */
 export interface PassIdentifier {
   passId: string
   digest: Uint8Array
 }
 
-/** Returns those of the given identifiers that are not active for their pass. */
 export async function listInactive(
   db: Knex,
   workspaceId: string,

@@ -8,7 +8,6 @@ import { insertIndex } from './identifiers.ts'
 import { byExternalId, type NewPass, type StoredPass, toNewRow } from './pass-row.ts'
 import { whereOfIdentities } from './registrations.ts'
 
-/** A phone that holds a pass, according to another provider. */
 export interface ImportedDevice {
   deviceId: string
   pushToken: string
@@ -44,7 +43,6 @@ interface OwnCopy {
  */
 const HELD_VERSION = 1
 
-/** The passes that were imported from another provider, with their holders. */
 export class ImportedPasses extends Repository {
   /**
    * Inserts passes with their phones and Google objects, and returns the IDs of the inserted passes. Sends no updates.
@@ -65,7 +63,9 @@ export class ImportedPasses extends Repository {
     return ids
   }
 
-  /** Returns the row digests of the passes that were imported under the external IDs. */
+  /**
+   * Returns the digests of the imported rows, by the external IDs of their passes. Omits passes that were not imported.
+   */
   async listDigests(workspaceId: string, externalPassIds: string[]): Promise<Map<string, string>> {
     const rows = await runPrepared<{ external_pass_id: string; import_digest: string }>(
       this.db,

@@ -4,7 +4,6 @@ import { nextNudge } from '../../core/rules/sending/nudging.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { Repository } from '../db/repository.ts'
 
-/** The result of `Nudges.forgetDue`. */
 export interface Nudged {
   devices: number
   /** The passes of the marked devices, without duplicates. */
@@ -37,7 +36,7 @@ const PASSES = 500
 const NEWER = `on conflict (pass_id) do update set version = excluded.version, pushed_at = excluded.pushed_at, due_at = excluded.due_at
   where nudges.version < excluded.version`
 
-/** The number of passes per statement. */
+/** The number of devices that one statement marks. */
 const CHUNK = 500
 
 /**
@@ -58,7 +57,6 @@ export class Nudges extends Repository {
     await insertRows(this.db, 'nudges', rows, NEWER)
   }
 
-  /** Returns the first workspace after `after` that has due passes. */
   async findDueWorkspace(at: Date, after?: string): Promise<string | undefined> {
     const due = this.db('nudges').whereNotNull('due_at').where('due_at', '<=', at.getTime())
     if (after !== undefined) due.where('workspace_id', '>', after)

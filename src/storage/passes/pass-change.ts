@@ -12,7 +12,7 @@ export function withVersionBump(db: Knex, change: object, at: Date) {
 }
 
 /**
- * Like `withVersionBump`, but also increments `wallet_version` (the order of the versions that phones show). Advances
+ * Like `withVersionBump`, but also increments `wallet_version`, the version of the content in wallets. Advances
  * `modified_at` by at least a second, to a whole second.
  */
 export function withWalletVersionBump(db: Knex, change: object, at: Date) {
@@ -91,7 +91,6 @@ function movedSpanTo(until: string) {
   }
 }
 
-/** The columns that an upgrade to another template version writes. */
 const UPGRADED = {
   status: 'text',
   template_version_id: 'uuid',

@@ -80,7 +80,6 @@ const DERIVED = mapping({
   joinInstalledAt: optionalTime,
 })
 
-/** The fields of a pass that come from other tables. */
 const JOINED = mapping({
   /** Null if the template was deleted. */
   latestTemplateVersion: optionalNumber,
@@ -99,7 +98,6 @@ export interface StoredPass extends RecordOf<typeof PASS>, RecordOf<typeof JOINE
   group: (PassGroup & { generation: number }) | null
   /** The notification in the back field and its sequence number; null before the first notification. */
   message: { notificationId: string; number: number } | null
-  /** The join page that created the pass; null for other passes. */
   join: (PassJoin & { installedAt: Date | null }) | null
 }
 
@@ -139,13 +137,12 @@ export type NewPass = Pick<
     createdAt?: Date
   }
 
-/** The reason that issuing a pass failed. */
+/** The reason that a pass failed: it could not be issued, or its only platform rejected it. */
 export interface PassError {
   code: ErrorCode
   message: string
 }
 
-/** A row of `passes` with columns of related tables. */
 export interface PassRow extends RowOf<typeof PASS>, RowOf<typeof DERIVED>, RowOf<typeof JOINED> {
   group_generation: number | null
 }
@@ -188,7 +185,6 @@ export function lapsedPasses(db: Knex, workspaceId: string, now: number): Knex.Q
     .where('passes.expires_at', '<=', now)
 }
 
-/** Returns the passes of a workspace that workers are issuing. */
 export function issuingPasses(db: Knex, workspaceId: string): Knex.QueryBuilder {
   return db('jobs')
     .where({ workspace_id: workspaceId, kind: 'issue-pass' })
@@ -215,7 +211,6 @@ export function toPass(row: PassRow): StoredPass {
 /** The order in which batches insert passes, so that two batches with the same passes never deadlock. */
 export const byExternalId = (a: NewPass, b: NewPass) => (a.externalPassId < b.externalPassId ? -1 : 1)
 
-/** Returns the columns of a new pass: QUEUED, with initial counters. */
 export function toNewRow(workspaceId: string, pass: NewPass, at: Date) {
   return {
     ...PASS.write({
@@ -287,7 +282,6 @@ export type PassContent = Pick<
 > &
   Pick<NewPass, 'googleClassId' | 'group'>
 
-/** Returns the columns of the fields that an update can change, and the columns that are derived from these fields. */
 export function toContentColumns(content: PassContent) {
   return {
     label: content.label,

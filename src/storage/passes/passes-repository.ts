@@ -43,7 +43,6 @@ export interface PassChange extends PassContent {
   /** The new code, and the new payload of an imported pass; omitted if unchanged. */
   scanCode?: string
   scanPayload?: string | null
-  /** Set if the pass is transferred to another holder. */
   newHolder?: Pick<StoredPass, 'copyId' | 'appleToken'>
 }
 
@@ -61,7 +60,6 @@ export class Passes extends Repository {
     return row && toPass(row)
   }
 
-  /** Like `find`, but locks the pass until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredPass | undefined> {
     const [row] = await this.read('find-pass-for-update', { workspaceId, id }, () =>
       this.selectNamed().forUpdate('passes'),
@@ -197,7 +195,10 @@ export class Passes extends Repository {
     await this.transition(workspaceId, ids, ['FAILED'], { status: 'QUEUED', error: null }, at)
   }
 
-  /** Until the transaction ends, locks passes that failed without a valid signing identity. Returns sorted IDs. */
+  /**
+   * Locks the passes that failed because they could not be signed, until the transaction ends. Returns their IDs,
+   * sorted.
+   */
   async lockUnsigned(workspaceId: string, after: string | undefined, limit: number): Promise<string[]> {
     const failed = lockPasses(this.db, workspaceId).where({ status: 'FAILED' }).whereNull('erased_at')
     if (after !== undefined) failed.where('id', '>', after)
@@ -289,7 +290,6 @@ export class Passes extends Repository {
     return rows.map((row) => ({ workspaceId: row.workspace_id, id: row.id, projectId: row.project_id }))
   }
 
-  /** Detaches up to `limit` passes from a deleted project and returns their number. */
   async detachFromProject(workspaceId: string, projectId: string, limit: number, at: Date): Promise<number> {
     const some = lockPasses(this.db, workspaceId).where({ project_id: projectId }).limit(limit).select('id')
     return this.db('passes')

@@ -25,7 +25,6 @@ const REGISTRATION = mapping({
 /** A device that holds a pass in Apple Wallet, with the versions of its last push and of its last download. */
 export interface StoredRegistration extends RecordOf<typeof REGISTRATION> {}
 
-/** A device that needs a push because its pass changed. */
 export interface OutdatedRegistration extends PushedRegistration, Pick<StoredRegistration, 'pushToken'> {
   walletVersion: number
   appleIdentityId: string | null
@@ -35,7 +34,6 @@ type Device = Pick<StoredRegistration, 'passId' | 'deviceId'>
 type Key = (string | number)[]
 type PushedRegistration = Device & Pick<StoredRegistration, 'pushedVersion'>
 
-/** The devices that hold passes in Apple Wallet, with the last pushed and the last downloaded version. */
 export class Registrations extends Repository {
   /**
    * Registers a device, or updates the push token of a registered device. Returns whether the device is new to the
@@ -99,13 +97,11 @@ export class Registrations extends Repository {
     return (await this.one(workspaceId, passId, deviceId).first('pass_id')) !== undefined
   }
 
-  /** Whether the pass has reached its maximum number of devices. */
   async isFull(workspaceId: string, passId: string, maxDevices: number): Promise<boolean> {
     const ofPass = this.ofPasses(workspaceId, [passId])
     return (await ofPass.offset(maxDevices - 1).first('pass_id')) !== undefined
   }
 
-  /** Returns whether the device was registered. */
   async delete(workspaceId: string, passId: string, deviceId: string): Promise<boolean> {
     return (await this.one(workspaceId, passId, deviceId).delete()) > 0
   }
@@ -209,7 +205,8 @@ export class Registrations extends Repository {
    * ends. Devices store the tag, because a tag in a pass would change the indexes of all pass lists (decisions/0014).
    */
   async bumpUpdateTag(workspaceId: string, passIds: string[]): Promise<void> {
-    // Lock the counter last, so that other changes do not wait for the counter while this change waits for a pass.
+    // Lock the counter of update tags last, so that other transactions do not wait for it while this transaction waits
+    // for a pass.
     const held = this.ofPasses(workspaceId, passIds).select('pass_id')
     const lockHeld = () => lockPasses(this.db, workspaceId).whereIn('id', held).select('id')
     const [, devices] = await Promise.all([lockRows(this.db, lockHeld), this.lock(workspaceId, passIds)])

@@ -98,10 +98,7 @@ export class Wallets extends Repository {
     return { rows: shown.map(WALLET.read), total, limit, offset, nextCursor, hasMore }
   }
 
-  /**
-   * Counts devices by state, once for each of their passes. An outdated device is late if its pass changed at or before
-   * `changedBefore`.
-   */
+  /** Counts the devices in each state. A device counts once for each of its passes. */
   async counts(workspaceId: string, projectId: string[] | undefined, changedBefore: Date): Promise<WalletCounts> {
     const [apple] = this.arms(workspaceId, { projectId, platform: ['apple'] })
     const count = (condition: string) => `coalesce(sum(case when ${condition} then 1 else 0 end), 0)`
@@ -206,8 +203,8 @@ export class Wallets extends Repository {
   }
 
   /**
-   * Like `readPage`, but with statements of limited size, as in `inParts`. Otherwise, if few wallets are outdated, one
-   * statement could read a million passes.
+   * Like `readPage`, but with statements of limited size, as in `inParts`, because a single statement could read a
+   * million passes if few wallets are outdated.
    */
   private async findPage(workspaceId: string, arms: Arm[], page: Place): Promise<Row[]> {
     const wanted = page.limit + page.skipped

@@ -5,8 +5,8 @@ import { Registrations } from './registrations.ts'
 
 /**
  * The table with the wallets of one platform, and the SQL to read it. In the SQL, `wallet` is a row of the table,
- * joined to its row of `passes`. In the table of a messaged platform, `sent_version` is the walletVersion that was last
- * sent.
+ * joined to its row of `passes`. If the platform is one of `messagedPlatforms`, the column `sent_version` is the
+ * walletVersion that was last sent.
  */
 export interface WalletTable {
   table: string
@@ -18,7 +18,6 @@ export interface WalletTable {
   devices: string
   /** The column with the device ID, unless the platform reports no devices. */
   device?: string
-  /** The other columns of a listed wallet. */
   columns: Record<'held_version' | 'held_since' | 'fetched_at' | 'pushed_version' | 'pushed_at' | 'last_error', string>
 }
 

@@ -20,7 +20,6 @@ export interface StoredMember extends RecordOf<typeof MEMBER> {}
 
 type Row = RowOf<typeof MEMBER>
 
-/** The members of workspaces, who sign in with an email address. */
 export class Members extends Repository {
   /** Gives a member a role. If the member already has the role, replaces its projects. */
   async insertOrUpdate(workspaceId: string, member: Grant & { email: string }, at: Date): Promise<StoredMember> {
@@ -44,7 +43,6 @@ export class Members extends Repository {
     return rows.map(MEMBER.read)
   }
 
-  /** Returns the roles of an address in all workspaces. */
   async listOfEmail(email: string): Promise<StoredMember[]> {
     const rows: Row[] = await this.db('members').where({ email }).orderBy('id')
     return rows.map(MEMBER.read)

@@ -3,7 +3,6 @@ import type { PersonRole } from '../../core/rules/people/person-roles.ts'
 import { json, mapping, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
-/** A role that the identity provider claimed for a person. */
 export interface ClaimedRole {
   workspaceId: string
   role: PersonRole
@@ -12,7 +11,6 @@ export interface ClaimedRole {
 const PERSON = mapping({
   id: text,
   issuer: text,
-  /** The ID of the person at the issuer. */
   subject: text,
   /** The address in the form of `comparableEmail`. */
   email: text,
@@ -42,7 +40,10 @@ export class People extends Repository {
     return PERSON.read(stored!)
   }
 
-  /** Updates a person without a role. Adds no people: anyone with an account at the provider could fill the table. */
+  /**
+   * Updates a person who has no role. Does not insert unknown people, because anyone with an account at the provider
+   * could fill the table.
+   */
   async updateWithoutRole({
     issuer,
     subject,

@@ -51,7 +51,6 @@ interface EndedRow {
   email: string
 }
 
-/** A session that ended, for the audit log. */
 export interface EndedSession {
   id: string
   workspaceId: string
@@ -60,7 +59,7 @@ export interface EndedSession {
   email: string
 }
 
-/** The sessions of people who signed in. The row of an ended session is deleted. */
+/** The row of an ended session is deleted. */
 export class Sessions extends Repository {
   async insert(
     workspaceId: string,
@@ -118,7 +117,6 @@ export class Sessions extends Repository {
     return this.endAll((query) => query.where({ workspace_id: workspaceId, 'sessions.id': id }))
   }
 
-  /** Ends the sessions of the people with an email address in a workspace. */
   async endOfEmail(workspaceId: string, email: string): Promise<EndedSession[]> {
     return this.endAll((query) => query.where({ workspace_id: workspaceId, email }))
   }

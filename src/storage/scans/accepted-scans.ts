@@ -25,7 +25,6 @@ const ACCEPTED = mapping({
 
 export interface NewAcceptedScan extends RecordOf<typeof ACCEPTED> {}
 
-/** The number of uses of a pass and the time of the last use, in total and in one scan context. */
 export interface UseCounts {
   count: number
   lastAt: Date | null
@@ -35,20 +34,17 @@ export interface UseCounts {
 
 export const NO_USES: UseCounts = { count: 0, lastAt: null, contextCount: 0, contextLastAt: null }
 
-/** A lookup of the history of a pass for an attempt. */
 export interface AskedHistory extends Pick<RedemptionPlan, 'realTime' | 'scanContextKey'> {
   passId: string
   /** The digest of the scanned code, to detect stale codes. */
   digest?: Uint8Array | undefined
 }
 
-/** The uses of a pass, and whether the scanned code is stale. */
 export interface FoundHistory {
   history: Omit<RedemptionHistory, 'counts'>
   isStaleCode: boolean
 }
 
-/** A lookup of the uses of a pass by window and period. */
 export interface AskedCounts {
   passId: string
   plan: Pick<RedemptionPlan, 'counted' | 'windows'>
@@ -115,8 +111,8 @@ export class AcceptedScans extends Repository {
 
   /**
    * Returns the part of each history that every evaluation needs, in the order of `asked`. Reads only counts and the
-   * first and last rows of index ranges, with one statement for all passes. A caller that then records the scan must
-   * lock the passes first, at the latest in the same round trip.
+   * first and last rows of index ranges, with one statement for all passes. If the caller then records the scan, it
+   * must lock the passes before this read, or in the same round trip.
    */
   async listHistories(workspaceId: string, asked: AskedHistory[]): Promise<FoundHistory[]> {
     if (asked.length === 0) return []
@@ -221,7 +217,6 @@ const HISTORY = {
   given: { pass_id: 'uuid', context: 'text', at: 'bigint', digest: 'text' },
 } as const
 
-/** The stored context of scans without a scan context. */
 export const NO_CONTEXT = ''
 
 const OF_PASS = 'from accepted_scans where workspace_id = given.workspace_id and pass_id = given.pass_id'
@@ -293,8 +288,8 @@ export function createRangeCounts({ counted, windows }: Pick<RedemptionPlan, 'co
       const key = segment.debited_window
       const debited = key === null ? undefined : windows.get(key)
       const own = debited && byKey.get(key!)
-      // If the debited window contains the segment, every other window of the segment overlaps the debited window. Of
-      // these windows, only the debited window counts the use.
+      // If the debited window contains the segment, every other window that contains the segment overlaps the debited
+      // window. Of these windows, only the debited window counts the use.
       const ranges = own && overlaps(own, segment) ? [own, ...counted.filter(({ isWindow }) => !isWindow)] : counted
       for (const range of ranges) {
         if (range.isKeyless !== segment.isKeyless || !overlaps(range, segment)) continue

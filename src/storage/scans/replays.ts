@@ -5,7 +5,6 @@ import { toDate } from '../db/dialect.ts'
 import { json, mapping, nullable, optionalText, plain, type RowOf, text, time } from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 
-/** The filter of the attempts to evaluate again. */
 export interface ReplayFilter {
   projectId: string
   templateId?: string | undefined
@@ -13,13 +12,11 @@ export interface ReplayFilter {
   to: Date
 }
 
-/** An entry of the ledger, with its pass and gate. */
 export interface ReplayEntry extends LedgerEntry {
   passId: string
   gate: string | null
 }
 
-/** A pass whose ledger can be evaluated again. */
 export interface ReplayedPass {
   id: string
   expiresAt: Date | null

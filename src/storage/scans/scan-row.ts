@@ -60,7 +60,7 @@ export const SCAN = mapping({
   tokenId: optionalText,
   zoneId: optionalText,
   direction: plain<Direction | null>(),
-  /** For an accepted re-entry into a zone, the scan whose use the re-entry continues. */
+  /** For an accepted re-entry into a zone, the scan that debited the use. The re-entry debits no further use. */
   useScanId: optionalText,
 })
 

@@ -4,7 +4,6 @@ import { isOneOf } from '../db/bulk-rows.ts'
 import { Repository } from '../db/repository.ts'
 import { COUNTED_AS_NONE, countsOf, GATE_CHARACTERS, gateOf } from '../operations/counters.ts'
 
-/** The filters of scan statistics. */
 export interface ScanStatsRequest {
   projectId?: string[] | undefined
   templateId?: string[] | undefined
@@ -32,9 +31,8 @@ export interface GateFigures {
   exits: number
 }
 
-/** The filters of statistics over time. */
 export interface TimeStatsRequest extends ScanStatsRequest {
-  /** Names of gates. Only the first 100 characters are compared, as in the counters. */
+  /** Names of gates. Only the first 100 characters are compared, because the counters store only these. */
   gate?: string[] | undefined
 }
 
@@ -306,7 +304,6 @@ function narrowed(query: Knex.QueryBuilder, table: string, { projectId, template
   return query
 }
 
-/** Filters rows of scans by context and window. */
 function ofScans(query: Knex.QueryBuilder, request: ScanStatsRequest): Knex.QueryBuilder {
   const { scanned } = request
   whereContext(query, 'scan_context_key', request)
@@ -337,7 +334,8 @@ function whereAnyBound(
 }
 
 /**
- * @param of returns the SQL for how many scans with the result a row counts: all scans (`%`), or only exits from zones
+ * @param of returns the SQL for the number of scans with `result` that a row counts. With the reason `exit`, it counts
+ * only exits from zones; with `%`, all scans.
  */
 function sums(db: Knex, gate: string, of: (result: string, reason: '%' | 'exit') => string): Knex.Raw {
   const sum = (result: string, reason: '%' | 'exit' = '%') => `sum(${of(result, reason)})`

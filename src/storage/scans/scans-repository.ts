@@ -13,8 +13,7 @@ import { sumScans } from './scan-stats.ts'
  * data and the addition to the hash chain. */
 export class Scans extends Repository {
   /**
-   * Inserts scans and returns the IDs of the inserted scans. Skips scans whose externalRef is in use, including by a
-   * concurrent request.
+   * Returns the IDs of the inserted scans. Skips scans whose externalRef is in use, including by a concurrent request.
    */
   async insert(workspaceId: string, scans: StoredScan[]): Promise<Set<string>> {
     // Sort the scans. Otherwise, two batches with the same externalRefs could deadlock.
@@ -40,7 +39,6 @@ export class Scans extends Repository {
     return row && SCAN.read(row)
   }
 
-  /** Returns scans by external reference. Omits unknown references. */
   async listByExternalRefs(workspaceId: string, externalRefs: string[]): Promise<StoredScan[]> {
     const rows: ScanRow[] = await this.ofWorkspace(workspaceId).whereIn('external_ref', externalRefs).select()
     return rows.map(SCAN.read)

@@ -29,7 +29,6 @@ export interface SnapshotRequest {
   limit: number
 }
 
-/** A page of the changes between two snapshots. */
 export interface SnapshotChanges {
   rows: SnapshotEntry[]
   /** The IDs of erased passes. */
@@ -74,7 +73,7 @@ interface ScanRow {
 /** The number of scans after which a page ends early, so that memory use does not grow with the history. */
 const SCANS_PER_PAGE = 10_000
 
-/** The maximum number of scans per pass, newest first. No policy counts more scans. */
+/** The maximum number of scans that are returned per pass: the newest ones. No policy counts more scans. */
 const SCANS_PER_PASS = 100_000
 
 /** Passes in the form that scanners download, ordered by ID. */

@@ -57,7 +57,6 @@ interface ChangeRow {
   id: string
 }
 
-/** Snapshots that were returned, and the changes since them. */
 export class Snapshots extends Repository {
   /**
    * Begins a snapshot, whose data the caller reads afterwards. No change is lost: each change is in this data or in the

@@ -10,7 +10,6 @@ export interface StoredImage {
   /** The width in pixels. */
   width: number
   height: number
-  /** The size of the file. */
   bytes: number
 }
 
@@ -26,7 +25,6 @@ export interface StoredImageFile {
 
 const RECORD = { id: 'id', contentType: 'content_type', width: 'width', height: 'height', bytes: 'bytes' }
 
-/** The images of templates, and the files that are derived from them for wallets. */
 export class Images extends Repository {
   /** Returns false if an image with the same bytes exists. */
   async insert(workspaceId: string, image: StoredImageData, at: Date): Promise<boolean> {
@@ -55,7 +53,7 @@ export class Images extends Repository {
     return this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).select(RECORD)
   }
 
-  /** Inserts derived files. Skips existing files, because two servers can derive the same file. */
+  /** Skips existing files, because two servers can derive the same file. */
   async insertFiles(workspaceId: string, imageId: string, files: StoredImageFile[]): Promise<void> {
     const rows = files.map(({ size, data }) => ({ image_id: imageId, workspace_id: workspaceId, size, data }))
     if (rows.length > 0) await this.db('image_files').insert(rows).onConflict(['image_id', 'size']).ignore()
@@ -90,15 +88,15 @@ export class Images extends Repository {
     return new Set(rows.map(({ id }) => id))
   }
 
-  /** Records which passes use which images. The caller has locked the images. */
+  /** The caller must have locked the images. */
   async insertUses(workspaceId: string, uses: { passId: string; imageId: string }[]): Promise<void> {
     const rows = uses.map(({ passId, imageId }) => ({ workspace_id: workspaceId, image_id: imageId, pass_id: passId }))
     await insertRows(this.db, 'pass_images', rows, 'on conflict do nothing')
   }
 
   /**
-   * Removes the images of a pass, including previous ones. Deletes the images that no other pass and no definition
-   * uses. The caller has locked the pass.
+   * Removes the links from a pass to its images, including previous images. Deletes those of the images that no other
+   * pass and no definition uses. The caller must have locked the pass.
    * @param kept the images that stay with the pass
    */
   async deleteOfPass(workspaceId: string, passId: string, kept: readonly string[] = []): Promise<void> {

@@ -25,12 +25,10 @@ const SUMMARY = mapping({
   version: number,
   stage: plain<'draft' | 'published'>(),
   createdAt: time,
-  /** Null for a draft. */
   publishedAt: optionalTime,
   updatedAt: time,
 })
 
-/** A version as lists show it, without its definition. */
 export interface StoredVersionSummary extends RecordOf<typeof SUMMARY> {}
 
 export interface StoredVersion extends StoredVersionSummary {
@@ -93,7 +91,6 @@ export class TemplateVersions extends Repository {
     return row && toVersion(row)
   }
 
-  /** Like `find`, but locks the version until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredVersion | undefined> {
     const row: Row | undefined = await this.live(workspaceId)
       .where('template_versions.id', id)
@@ -174,7 +171,7 @@ export class TemplateVersions extends Repository {
   }
 
   /**
-   * Returns the distinct languages of published versions, for the templates of a project and the templates of its
+   * Returns the distinct languages of the published versions of a project's templates, and of the templates of its
    * passes. Omits versions without languages.
    */
   async listLanguagesOfProject(workspaceId: string, projectId: string): Promise<Languages[]> {
@@ -243,7 +240,7 @@ const MAX_KEPT = 4 * 1024 * 1024
 
 const parsed = createFairCache<{ json: string; definition: WrittenDefinition }>(MAX_KEPT, ({ json }) => json.length)
 
-/** Parses a definition, or returns the cached object. Caches of compiled definitions rely on the same object. */
+/** Parses a definition, or returns the cached object. Other caches use this object as their key. */
 function parseOnce({ workspace_id: workspaceId, id, definition: json }: PublishedRow): WrittenDefinition {
   const known = parsed.get(workspaceId, id)
   if (known?.json === json) return known.definition

@@ -69,7 +69,6 @@ export class Templates extends Repository {
     return row && toTemplate(row)
   }
 
-  /** Like `find`, but locks the template until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredTemplate | undefined> {
     const row = await this.live(workspaceId).where({ id }).forUpdate().first()
     return row && toTemplate(row)
@@ -111,7 +110,6 @@ export class Templates extends Repository {
     return (await this.live(workspaceId).where({ id }).update({ deleted_at: at.getTime() })) > 0
   }
 
-  /** Reserves the next version number; `undefined` if the template does not exist. */
   async takeVersionNumber(workspaceId: string, id: string): Promise<number | undefined> {
     const [row] = await this.live(workspaceId)
       .where({ id })

@@ -76,7 +76,6 @@ export type NewUpgrade = Pick<
   | 'tokenSubject'
 >
 
-/** The reason why a pass was not upgraded. */
 export interface UpgradeFailure {
   passId: string
   code: ErrorCode
@@ -87,7 +86,6 @@ export interface StoredFailure extends UpgradeFailure {
   externalPassId: string
 }
 
-/** The next passes that match the filter of an upgrade. */
 export interface NextPasses {
   passes: StoredPass[]
   /** The end of the range that was read; null if this is the last range, or if the limit ended it early. */
@@ -105,12 +103,12 @@ export interface UpgradeProgress {
   isLast: boolean
 }
 
-/** The change of a pass by an upgrade, which keeps its codes and its holder. */
+/** The change of a pass by an upgrade. The pass keeps its codes and its holder. */
 export type PassUpgrade = Omit<PassChange, 'scanCode' | 'scanPayload' | 'newHolder'> & { id: string }
 
 /** The upgrades of passes to other versions of their templates, and their progress. */
 export class Upgrades extends Repository {
-  /** Inserts an upgrade. The caller has locked the template. Otherwise, two of its upgrades could be pending. */
+  /** The caller must have locked the template. Otherwise, two upgrades of the template could run at the same time. */
   async insert(workspaceId: string, upgrade: NewUpgrade, at: Date): Promise<StoredUpgrade> {
     const progress = { status: 'PENDING', position: null, matched: null, upgraded: 0, unchanged: 0, failed: 0 } as const
     const stored: StoredUpgrade = { ...upgrade, ...progress, createdAt: at, updatedAt: at }
@@ -122,7 +120,6 @@ export class Upgrades extends Repository {
     return toUpgrade(await this.rows(workspaceId).where({ template_id: templateId, id }).first())
   }
 
-  /** Locks the upgrade until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredUpgrade | undefined> {
     return toUpgrade(await this.rows(workspaceId).where({ id }).forUpdate().first())
   }
@@ -167,7 +164,6 @@ export class Upgrades extends Repository {
     await this.all(workspaceId).where({ id }).update({ status: 'CANCELLED', updated_at: at.getTime() })
   }
 
-  /** Stops the pending upgrades of a template. */
   async cancelOfTemplate(workspaceId: string, templateId: string, at: Date): Promise<void> {
     const pending = this.all(workspaceId).where({ template_id: templateId, status: 'PENDING' })
     await pending.update({ status: 'CANCELLED', updated_at: at.getTime() })
@@ -181,7 +177,7 @@ export class Upgrades extends Repository {
     return Math.min(total, upgrade.passLimit ?? total)
   }
 
-  /** Stores the number of passes of an upgrade. The caller has locked the upgrade. */
+  /** The caller must have locked the upgrade. */
   async setMatched(workspaceId: string, id: string, matched: number, at: Date): Promise<void> {
     await this.all(workspaceId).where({ id }).update({ matched, updated_at: at.getTime() })
   }
@@ -271,7 +267,6 @@ export class Upgrades extends Repository {
   }
 }
 
-/** The statuses of passes that an upgrade changes. */
 const CHANGEABLE = passStatuses.filter((status) => status !== 'VOID')
 
 /** Returns the filter of an upgrade, limited to its template and to the projects of its token. */

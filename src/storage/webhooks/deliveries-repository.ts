@@ -45,9 +45,7 @@ type DueRow = PayloadRow & ProgressRow & { endpoint_generation: number; erasures
 
 const ENDED_WITH_ENDPOINT = 'The webhook was disabled or deleted.'
 
-/** The deliveries of events to endpoints, with all attempts. */
 export class Deliveries extends Repository {
-  /** Queues a delivery for each event and endpoint. */
   async insert(workspaceId: string, pairs: { event: EventRow; target: Target }[], at: Date): Promise<StoredDelivery[]> {
     const deliveries = pairs.map(({ event, target }) => newDelivery(workspaceId, event, target, at))
     await insertRows(this.db, 'webhook_deliveries', deliveries.map(toDeliveryRow))
@@ -142,7 +140,6 @@ export class Deliveries extends Repository {
     })
   }
 
-  /** Returns the time of the next attempt for an endpoint; `undefined` if there is none. */
   async findNextDue(workspaceId: string, target: Target): Promise<Date | undefined> {
     const row: { due_at: number } | undefined = await this.pending(workspaceId, target.id)
       .where('generation', target.generation)
@@ -168,7 +165,10 @@ export class Deliveries extends Repository {
     for (const { progress } of made) this.emit({ what: 'attempt', status: progress.status })
   }
 
-  /** Records attempts of deliveries that were redelivered, ended, or deleted while they were sent. */
+  /**
+   * Writes the progress of deliveries that were redelivered or ended while they were sent. Returns their attempts,
+   * without those of deleted deliveries.
+   */
   private async recordChanged(workspaceId: string, attempts: CompletedAttempt[], at: Date): Promise<RecordedAttempt[]> {
     const ids = attempts.map(({ delivery }) => delivery.id)
     const query = this.db('webhook_deliveries').where({ workspace_id: workspaceId }).whereIn('id', ids).orderBy('id')
@@ -189,8 +189,8 @@ export class Deliveries extends Repository {
   }
 
   /**
-   * Ends up to `limit` pending deliveries of older generations. Skips rows that another transaction has locked, because
-   * that transaction might redeliver them.
+   * Ends pending deliveries of older generations, at most `limit`. Skips rows that another transaction has locked,
+   * because that transaction might redeliver them.
    */
   async end(
     workspaceId: string,

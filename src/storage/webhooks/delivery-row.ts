@@ -44,7 +44,6 @@ export type ProgressRow = RowOf<typeof PROGRESS>
 
 export interface DeliveryRow extends RowOf<typeof ENVELOPE>, ProgressRow {}
 
-/** The columns from which a payload is built. */
 export interface PayloadRow extends Pick<DeliveryRow, 'id' | 'event_type' | 'created_at'> {
   correlation_id: string | null
   data: string
@@ -64,10 +63,8 @@ export function payloadOf(row: PayloadRow): string {
   return envelopeText({ id, type, timestamp: new Date(row.created_at).toISOString(), correlationId }, row.data)
 }
 
-/** A delivery whose attempt is due. */
 export interface DueDelivery {
   id: string
-  /** The body that every attempt sends. */
   payload: string
   /** The progress as it was read. */
   progress: DeliveryProgress
@@ -79,7 +76,7 @@ export interface SeenEndpoint {
   generation: number
   erasures: number
   updatedAt: Date
-  /** The time of the read, in milliseconds of `performance.now()`. The state is of this time or later. */
+  /** The time just before the read, in milliseconds of `performance.now()`. The state is at least this recent. */
   seenAt: number
 }
 
@@ -89,7 +86,6 @@ export interface CompletedAttempt extends AttemptFacts {
   durationMs: number
 }
 
-/** An attempt, and the resulting progress of its delivery. */
 export interface RecordedAttempt {
   /** The ID of the delivery. */
   id: string

@@ -5,7 +5,6 @@ import { envelopeText } from '../../core/rules/sending/retries.ts'
 import { afterPlace, isSettled, PLACE_BEFORE_ALL, type Place } from '../db/positions.ts'
 import { Repository } from '../db/repository.ts'
 
-/** An event as it is sent to subscribers of the stream. */
 export interface LoggedEvent {
   id: string
   type: EventType

@@ -40,7 +40,6 @@ interface Pair<E extends EventRow = EventRow> {
   target: Subscriber
 }
 
-/** The subscriptions and the current epoch of a workspace. */
 interface Subscriptions {
   epoch: number
   endpoints: Subscriber[]
@@ -71,8 +70,9 @@ interface PendingEvent extends EventRow {
 const MAX_PAIRED = 25
 
 /**
- * Writes events in the transaction that causes them. For an event with one subscriber, also writes the delivery. For an
- * event with several subscribers, writes a pending event, from which the worker creates the deliveries.
+ * Writes events in the transaction that causes them. If at most `MAX_PAIRED` events have subscribers, and these events
+ * have no more deliveries than events, also writes the deliveries. If there are more, writes pending events instead,
+ * from which the worker creates the deliveries.
  */
 export class Events extends Repository {
   private readonly deliveries = new Deliveries(this.connected)
@@ -99,9 +99,7 @@ export class Events extends Repository {
     else await this.handOver(workspaceId, wanted, correlationId, at)
   }
 
-  /**
-   * Creates the deliveries immediately, without pending events. Used if there are at most as many deliveries as events.
-   */
+  /** Creates the deliveries in the transaction of their events, without pending events. */
   private async deliver(
     workspaceId: string,
     pairs: Pair<WrittenEvent>[],
@@ -128,7 +126,7 @@ export class Events extends Repository {
 
   /** Writes an event for one endpoint, regardless of its subscriptions. */
   async insertFor(workspaceId: string, target: Target, event: NewEvent, at: Date): Promise<StoredDelivery> {
-    // The epoch has no effect, because the only delivery is created here.
+    // The epoch 0 has no effect: an epoch only selects the subscribed endpoints, and the only delivery is created here.
     const [row] = await this.write(workspaceId, [event], 0, at)
     // Without a position, the event is not in the stream.
     await this.db('events').where({ id: row!.id }).update({ position: null })

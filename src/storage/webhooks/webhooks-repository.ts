@@ -75,7 +75,6 @@ export type SealedSecrets = RecordOf<typeof SECRETS>
 const HAS_STALE = `exists (select 1 from webhook_deliveries where webhook_deliveries.webhook_id = webhooks.id
   and webhook_deliveries.generation < webhooks.generation and webhook_deliveries.status = 'PENDING') as has_stale`
 
-/** The endpoints of webhooks, their sealed secrets, and their state. */
 export class Webhooks extends Repository {
   /** @param id the ID for which the caller has encrypted the secret */
   async insert(
@@ -120,7 +119,6 @@ export class Webhooks extends Repository {
     return row?.id
   }
 
-  /** Like `find`, with the data that a sender needs. */
   async findToSend(workspaceId: string, id: string): Promise<WebhookToSend | undefined> {
     const [row] = await runPrepared<Row & { has_stale: boolean | 0 | 1 }>(
       this.db,
@@ -132,7 +130,6 @@ export class Webhooks extends Repository {
     return row && { ...WEBHOOK.read(row), hasStale: Boolean(row.has_stale) }
   }
 
-  /** Like `find`, but locks the endpoint until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
     const row: Row | undefined = await this.one(workspaceId, id).forUpdate().first(WEBHOOK.columns)
     return row && WEBHOOK.read(row)
@@ -143,10 +140,7 @@ export class Webhooks extends Repository {
     return listPage(this.db, ofWorkspace, byId('webhooks'), request, WEBHOOK.read)
   }
 
-  /**
-   * Changes an endpoint; returns `undefined` if it does not exist. Added event types are subscribed for later events
-   * only.
-   */
+  /** Returns `undefined` if the endpoint does not exist. Added event types are subscribed for later events only. */
   async update(
     workspaceId: string,
     id: string,

@@ -20,7 +20,6 @@ export interface CallerWorkspaceRow extends LimitsRow {
   offline_scanning: boolean | 0 | 1
 }
 
-/** The usage of an empty workspace. */
 export const NO_USAGE: StoredUsage = { passes: 0, storedBytes: 0 }
 
 /** Joins the workspace of each row, and selects the columns of `CallerWorkspaceRow`. */

@@ -43,7 +43,6 @@ export interface StoredDoor extends Omit<RecordOf<typeof DOOR>, 'lastSeenAt'> {
 
 type Row = RowOf<typeof DOOR>
 
-/** An invitation to store, with only the digest of its code. */
 export interface NewDoorInvitation {
   projectId: string
   gate: string
@@ -84,7 +83,7 @@ export interface DoorListRequest extends ListRequest {
 }
 
 export class Doors extends Repository {
-  /** Creates an invitation and returns its ID. The caller has locked the project. */
+  /** Returns the ID of the invitation. The caller must have locked the project. */
   async insertInvitation(workspaceId: string, invitation: NewDoorInvitation, at: Date): Promise<string> {
     const id = newId(at)
     await this.db('door_invitations').insert({
@@ -180,7 +179,7 @@ export class Doors extends Repository {
     return listPage(this.db, filtered, byId('doors'), request, toDoor, selectDoor)
   }
 
-  /** Changes the name, the gate, the zone, or the direction of a door. Returns false if the door does not exist. */
+  /** Returns false if the door does not exist. */
   async update(workspaceId: string, id: string, { name, ...place }: DoorChange): Promise<boolean> {
     const own = () => this.ofWorkspace(workspaceId).where('doors.id', id)
     if (!(await own().first('doors.id'))) return false
@@ -190,7 +189,7 @@ export class Doors extends Repository {
     return true
   }
 
-  /** Revokes a door. Returns false if the door does not exist. A second revocation keeps the time of the first. */
+  /** Returns false if the door does not exist. A second revocation keeps the time of the first. */
   async revoke(workspaceId: string, id: string, at: Date): Promise<boolean> {
     const found = await this.ofWorkspace(workspaceId).where('doors.id', id).pluck('doors.id')
     await this.revokeTokens(workspaceId, found, at)

@@ -58,7 +58,6 @@ export type NewIdentity = Omit<StoredIdentity, 'id' | 'status' | 'version' | 'cr
 /** The identities under which a pass is issued; null for the identity of the server. */
 export type IdentityIds = Record<`${Platform}IdentityId`, string | null>
 
-/** The stored fields of `IdentityIds`. */
 export const identityFields = Object.fromEntries(
   platforms.map((platform) => [`${platform}IdentityId`, optionalText]),
 ) as Record<keyof IdentityIds, typeof optionalText>
@@ -91,7 +90,7 @@ const SPEC: ListSpec = {
 
 /** The identities of a server, the workspaces that can use each, and the defaults of workspaces and projects. */
 export class Identities extends Repository {
-  /** Creates an identity; returns `undefined` if its name, pass type, or issuer is in use. */
+  /** Returns `undefined` if the name, pass type, or issuer of the identity is in use. */
   async insert(
     identity: NewIdentity,
     sealedFor: (id: string) => string | null,
@@ -124,7 +123,6 @@ export class Identities extends Repository {
     return row && IDENTITY.read(row)
   }
 
-  /** Returns an identity by name and locks it until the transaction ends. */
   async findForUpdate(name: string): Promise<StoredIdentity | undefined> {
     const row: Row | undefined = await this.db('identities').where({ name }).forUpdate().first()
     return row && IDENTITY.read(row)
@@ -141,7 +139,6 @@ export class Identities extends Repository {
     return new Map(rows.map(({ id, version }) => [id, version]))
   }
 
-  /** Returns identities by ID. Omits unknown IDs. */
   async listByIds(ids: string[]): Promise<StoredIdentity[]> {
     const rows: Row[] = ids.length > 0 ? await this.db('identities').whereIn('id', ids) : []
     return rows.map(IDENTITY.read)
@@ -203,7 +200,10 @@ export class Identities extends Repository {
     else await this.db('projects').where({ workspace_id: workspaceId, id: projectId }).update(change)
   }
 
-  /** Returns workspaces and projects with this default identity, up to `limit` of each, optionally of one workspace. */
+  /**
+   * Returns up to `limit` workspaces and up to `limit` projects with this default identity. With `workspaceId`, returns
+   * only those of this workspace.
+   */
   async listUses(
     { id, platform }: Pick<StoredIdentity, 'id' | 'platform'>,
     limit: number,

@@ -22,21 +22,19 @@ const columns = {
   requestsInFlight: 'requests_in_flight',
 } as const satisfies Record<LimitName, string>
 
-/** The columns of limits, for queries that join `workspace_limits`. */
 export const limitColumns = Object.values(columns)
 
 function limitColumn(name: LimitName): string {
   return columns[name]
 }
 
-/** The limits that operators set per workspace. */
 export class Limits extends Repository {
   /** Returns the limits of a workspace, including defaults. */
   async find(workspaceId: string): Promise<WorkspaceLimits> {
     return toLimits(await this.db('workspace_limits').where({ workspace_id: workspaceId }).first())
   }
 
-  /** Changes limits. Omitted limits keep their values; null restores the default. */
+  /** Omitted limits keep their values; null restores the default. */
   async set(workspaceId: string, changes: Partial<Record<LimitName, number | null>>): Promise<void> {
     const row = Object.fromEntries(
       limitNames.filter((name) => changes[name] !== undefined).map((name) => [columns[name], changes[name]]),
@@ -48,7 +46,6 @@ export class Limits extends Repository {
   }
 }
 
-/** Returns the limits of a row, including defaults. */
 export function toLimits(row: LimitsRow | undefined): WorkspaceLimits {
   return Object.fromEntries(
     limitNames.map((name) => [name, row?.[columns[name]] ?? defaultLimits[name]]),

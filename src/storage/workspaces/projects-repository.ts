@@ -55,7 +55,6 @@ export class Projects extends Repository {
     return row && PROJECT.read(row)
   }
 
-  /** Like `find`, but locks the project until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredProject | undefined> {
     const row: Row | undefined = await this.ofWorkspace(workspaceId).where({ id }).forUpdate().first()
     return row && PROJECT.read(row)
@@ -77,7 +76,6 @@ export class Projects extends Repository {
     return listPage(this.db, this.ofWorkspace(workspaceId), SPEC, request, PROJECT.read)
   }
 
-  /** Returns `undefined` if the project does not exist. */
   async update(
     workspaceId: string,
     id: string,

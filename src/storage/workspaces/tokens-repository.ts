@@ -64,12 +64,10 @@ const ENDING = mapping({ id: text, name: text, workspaceName: text, expiresAt: t
 
 export interface EndingToken extends RecordOf<typeof ENDING> {}
 
-/** A token to store, with only its digest. */
 export interface NewToken extends Pick<StoredToken, 'name' | 'role' | 'scopes' | 'projectIds' | 'expiresAt'> {
   digest: string
 }
 
-/** The access tokens, which are found by their digest. */
 export class Tokens extends Repository {
   async insert(workspaceId: string, token: NewToken, at: Date): Promise<StoredToken> {
     const { digest, ...given } = token
@@ -101,7 +99,7 @@ export class Tokens extends Repository {
     return row && TOKEN.read(row)
   }
 
-  /** Sets the expiry and the successor of a token that was rotated. The caller has locked the token. */
+  /** The caller must have locked the token. */
   async setReplaced(
     workspaceId: string,
     id: string,
@@ -144,7 +142,7 @@ export class Tokens extends Repository {
     return (await this.db('tokens').whereNotNull('last_used_at').first('id')) === undefined
   }
 
-  /** Revokes a token of the workspace. Returns false if it does not exist. A second call keeps the first time. */
+  /** Returns false if the token does not exist. A second call keeps the time of the first. */
   async revoke(workspaceId: string, id: string, at: Date): Promise<boolean> {
     const count = await this.db('tokens')
       .where({ workspace_id: workspaceId, id })
@@ -169,7 +167,7 @@ interface FoundRow extends Row, CallerWorkspaceRow {
   door_direction: Direction | null
   door_version: string | null
   door_pending_scans: number | null
-  /** The time of the last request; the time of the claim before the first request. */
+  /** The time of the last request or, before the first request, the time of the claim. */
   door_last_seen_at: number | null
 }
 

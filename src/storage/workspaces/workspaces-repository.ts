@@ -21,7 +21,7 @@ export interface StoredWorkspace extends RecordOf<typeof WORKSPACE> {}
 type Row = RowOf<typeof WORKSPACE>
 
 export class Workspaces extends Repository {
-  /** Creates a workspace; returns `undefined` if the name is in use. */
+  /** Returns `undefined` if the name is in use. */
   async insert(
     name: string,
     at: Date,
@@ -58,7 +58,6 @@ export class Workspaces extends Repository {
     return (await this.db('workspaces').whereNot({ id }).first('id')) === undefined
   }
 
-  /** Whether the server has no workspace. */
   async isEmpty(): Promise<boolean> {
     return (await this.db('workspaces').first('id')) === undefined
   }
@@ -81,7 +80,6 @@ export class Workspaces extends Repository {
       .update({ expires_at: expiresAt?.getTime() ?? null })
   }
 
-  /** Sets whether doors of a workspace can scan offline. */
   async setOfflineScanning(id: string, allowed: boolean): Promise<void> {
     await this.db('workspaces').where({ id }).update({ offline_scanning: allowed })
   }

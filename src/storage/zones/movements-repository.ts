@@ -10,14 +10,12 @@ import { insertRows, isOneOf, selectForEach } from '../db/bulk-rows.ts'
 import { Repository } from '../db/repository.ts'
 import { placeOf } from '../scans/accepted-scans.ts'
 
-/** A lookup of the movements of a pass around a time. */
 export interface AskedMovements {
   zoneId: string
   passId: string
   at: Date
 }
 
-/** A movement with the ID of its scan. */
 export interface StoredMovement extends Movement {
   scanId: string
 }
@@ -47,7 +45,6 @@ export interface NewMovement extends AskedMovements {
   useScanId: string | null
 }
 
-/** A movement that was reversed. */
 export interface RemovedMovement {
   zoneId: string
   /** The change that the removal made to the number of people inside at the end of the segment. */

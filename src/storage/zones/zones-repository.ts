@@ -68,7 +68,6 @@ export class Zones extends Repository {
     return row && ZONE.read(row)
   }
 
-  /** Like `find`, but locks the zone until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredZone | undefined> {
     const row: Row | undefined = await this.existing(workspaceId).where({ id }).forUpdate().first()
     return row && ZONE.read(row)
@@ -110,7 +109,6 @@ export class Zones extends Repository {
     })
   }
 
-  /** Returns the changed zone; undefined if it does not exist. */
   async update(
     workspaceId: string,
     id: string,

@@ -36,7 +36,7 @@ export interface AppleCredentials {
 }
 
 /**
- * Returns the identity. Rejects credentials whose passes phones would silently reject.
+ * Returns the identity. Checks the credentials, because phones silently reject a pass that was signed with wrong ones.
  * @throws CredentialError
  */
 export function parseAppleIdentity(credentials: AppleCredentials, at: Date): AppleIdentity {
@@ -189,9 +189,8 @@ export function toParsed(certificate: X509Certificate): ParsedCertificate {
 }
 
 /**
- * Checks that a certificate is valid at a time.
  * @param what the name of the certificate in error messages
- * @throws CredentialError
+ * @throws CredentialError if the certificate is not valid at `at`
  */
 export function assertValidity(
   { notBefore, notAfter }: ParsedCertificate,

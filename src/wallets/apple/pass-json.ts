@@ -87,7 +87,6 @@ function stylesOf(shown: JsonObject): (readonly [name: string, style: JsonObject
   })
 }
 
-/** Changes each style of a pass.json in the same way. */
 function inStyles(shown: JsonObject, change: (style: JsonObject) => JsonObject): JsonObject {
   return { ...shown, ...Object.fromEntries(stylesOf(shown).map(([name, style]) => [name, change(style)])) }
 }
@@ -252,8 +251,8 @@ function locationsOf(card: Card): JsonObject[] {
 const DAY_MS = 86_400_000
 
 /**
- * Returns the relevant time of the design (if it has none, of the event or trip) under two keys: `relevantDate` for iOS
- * before version 18, and `relevantDates` for later versions.
+ * Returns the relevant time of the design or, if it has none, of the event or trip. The time is under two keys:
+ * `relevantDate` for iOS before version 18, and `relevantDates` for later versions.
  */
 function relevantDates(card: Card): JsonObject {
   const ofDesign = relevantMoment(card)

@@ -33,7 +33,7 @@ const translatedKeys = new Set([
  * differ.
  */
 export interface AmbiguousText {
-  /** The place that shows a wrong translation, which belongs to the text at `other`. */
+  /** The place that shows the translation of the text at `other`, which is wrong here. */
   place: string
   other: string
 }

@@ -114,7 +114,7 @@ function countFitting(issuer: Pick<GoogleSigner, 'issuerId' | 'clientEmail'>, pl
   return count
 }
 
-/** Creates the JWT of a save link. @throws ApiError GOOGLE_JWT_FAILED */
+/** @throws ApiError GOOGLE_JWT_FAILED */
 async function buildSaveJwt(identity: GoogleSigner, claims: SaveClaims): Promise<string> {
   try {
     if ('signJwt' in identity) return await identity.signJwt(claims)

@@ -34,8 +34,8 @@ export function buildMessage(
 }
 
 /**
- * Adds a message exactly once. Set `mayBeThere` if an earlier attempt can have succeeded. If the object has the maximum
- * number of messages, removes the oldest.
+ * Adds a message exactly once. Set `mayBeThere` if an earlier attempt can have succeeded. If the object or the class
+ * already has the maximum number of messages, removes the oldest.
  * @throws GoogleApiError
  */
 export async function sendMessage(

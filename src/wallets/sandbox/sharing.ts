@@ -44,8 +44,8 @@ export async function shareEmulator<Addresses extends object>(
   let closeOwn: () => Promise<void> = async () => undefined
 
   /**
-   * Connects to the leader, or becomes the leader. Returns `undefined` if neither succeeds. Otherwise, `ended` resolves
-   * when the leader has ended.
+   * Connects to the leader, or becomes the leader. The returned `ended` resolves when the leader has ended. Returns
+   * `undefined` if this process can neither connect nor become the leader.
    */
   async function seek(): Promise<{ ended: Promise<void> } | undefined> {
     const claim = await claims.find()

@@ -104,7 +104,7 @@ describe('the door console on a real terminal', () => {
 
   /**
    * Types as slowly as a person. Waits for each character on the screen, and then longer than the longest gap of a scan,
-   * because the console's clock stands still while it waits for the CPU.
+   * because the console does not count the time in which it waits for the CPU.
    */
   async function typeByHand(terminal: Terminal, text: string): Promise<void> {
     for (const [at, character] of [...text].entries()) {

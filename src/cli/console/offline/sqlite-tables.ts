@@ -68,8 +68,8 @@ export async function openSqliteTables(path: string): Promise<TableDatabase> {
 const RETRY_MS = 50
 
 /**
- * Runs work under an exclusive lock that all processes share by its path. The system releases the lock of a process
- * that was killed.
+ * Runs work under an exclusive lock. All processes that use the same path share the lock. The system releases the lock
+ * of a process that was killed.
  */
 export async function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   const db = await connect(path)

@@ -18,7 +18,6 @@ export interface DesignerBundle {
   pass: JsonObject
   /** The images in their largest scale, by role and then by language ('' for all languages). */
   images: Map<ImageRole, Map<string, Buffer>>
-  /** The translations, by language and then by the text in pass.json. */
   strings: PassStrings
   /** The files that were not read, and the numbers in pass.json that JSON does not preserve. */
   unmapped: Note[]

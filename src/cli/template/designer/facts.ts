@@ -9,7 +9,7 @@ import { toNumberText, toTimestamp } from './values.ts'
 
 type Mode = keyof typeof transitTypes
 
-/** A semantic tag, and the fact of an event or a trip that sets it. */
+/** A semantic tag, and the fact (of an event or a trip) that sets the tag. */
 interface FactRow {
   tag: string
   fact: string
@@ -127,7 +127,8 @@ function sharedPlaceholder(
   const fields = fieldsByValue.get(text) ?? []
   if (others.length > 0 || fields.length !== 1) return undefined
   const [{ key, placeholder }] = fields as [(typeof fields)[number]]
-  // Link a short value only to a field whose key is in the tag: values such as the gate A can be equal by chance.
+  // If a value has fewer than three characters, share a field's variable only if the tag contains the field's key:
+  // short values, such as the gate A, can be equal by chance.
   const isNamed = tag.toLowerCase().includes(key.toLowerCase())
   return (text.length >= 3 || isNamed) && variables.has(placeholder) ? placeholder : undefined
 }

@@ -9,7 +9,6 @@ import type { Variables } from './variables.ts'
 
 export type DesignField = NonNullable<NonNullable<NonNullable<DefinitionInput['design']['fields']>['header']>[number]>
 
-/** A field of pass.json with its path. */
 export interface SourceField {
   /** The path in pass.json, such as `generic.backFields.0`. */
   path: string

@@ -1,6 +1,5 @@
 export type JsonObject = Record<string, unknown>
 
-/** A part of a Pass Designer template that the designer should check. */
 export interface Note {
   /** The path of a file in the bundle, or of a key in its pass.json. */
   path: string

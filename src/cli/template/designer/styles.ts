@@ -128,7 +128,7 @@ function readPosterOnly(poster: JsonObject, context: FieldContext): Pick<ReadSty
   }
 }
 
-/** For each group of a poster, the classic groups whose fields the service copies into it. */
+/** Maps each group of a poster to the classic groups from which the service copies its fields. */
 const posterSources: Record<string, string[]> = {
   headerFields: ['headerFields'],
   primaryFields: ['primaryFields', 'secondaryFields'],
@@ -164,7 +164,10 @@ function readPosterGroups(poster: JsonObject, groups: readonly string[], context
   return more ? { ...override, additionalInfoFields: more } : override
 }
 
-/** Returns a field of the poster with the variable of the same field in the classic style. */
+/**
+ * Converts a field of the poster. If the classic style has a field with the same key and value, both fields share its
+ * variable.
+ */
 function samePlaceholder(source: JsonObject, { texts, variables, fieldsByValue }: FieldContext): JsonObject {
   const { text, format } = readValue(source, true)
   if (texts.isTranslated(text)) return appleField(source, { value: texts.inDefault(text) }, texts)

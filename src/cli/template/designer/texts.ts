@@ -44,7 +44,7 @@ export class Texts {
     return isSame ? byLanguage[DEFAULT_LANGUAGE]! : byLanguage
   }
 
-  /** Returns a text of pass.json in the default language. */
+  /** Returns the translation of a text of pass.json into the default language, or the text itself if it has none. */
   inDefault(text: string): string {
     return this.#strings.get(DEFAULT_LANGUAGE)?.get(text) || text
   }

@@ -9,7 +9,7 @@ import { DEFAULT_LANGUAGE } from './texts.ts'
 /** The value of a field of pass.json, as a design expresses it. */
 export interface ReadValue extends Pick<FieldDefinition, 'as' | 'style' | 'currency'> {
   format: VariableFormat
-  /** The value of a variable that the field shows. */
+  /** The value in the form of a variable, such as 15 for 0.15 with the percent style. */
   text: string
   /** The keys of pass.json that a design cannot express. */
   lost: string[]

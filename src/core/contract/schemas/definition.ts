@@ -274,7 +274,10 @@ export const Definition = z.strictObject({
   /** The languages of the texts. If omitted, texts are in one language, which counts as English. */
   languages: Languages.optional(),
   design: Design,
-  /** The zone for dates without a time. relevantDate is the start of the day, and expiresAt the end. Default: UTC. */
+  /**
+   * The time zone in which a pass shows times, and in which days begin and end. A relevantDate without a time means the
+   * start of its day, and an expiresAt without a time the end. If omitted, days are in UTC.
+   */
   timeZone: Timezone.optional(),
   nfc: Nfc.optional(),
   apple: AppleOverrides.optional(),
@@ -289,7 +292,6 @@ export const Definition = z.strictObject({
   trip: TripFacts.optional(),
   /** The group of a pass. Passes with the same filled key, such as the tickets of an order, form a group. */
   group: z.strictObject({ key: text(1, 255) }).optional(),
-  /** The codes of accepted warnings. */
   accept: z.array(WarningCode).max(50).optional(),
 })
 /** A definition as written and stored. Its texts can be in several languages. */

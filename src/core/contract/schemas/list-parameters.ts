@@ -46,7 +46,6 @@ export function anyOf<T extends z.ZodType>(item: T, max = MAX_ALTERNATIVES) {
     }) as z.ZodType<z.output<T>[], z.input<T> | z.input<T>[]>
 }
 
-/** The cursor of the requested page: the `nextCursor` of the previous page. */
 const Cursor = z
   .string()
   .min(1)

@@ -32,7 +32,6 @@ export function secondsAtPace(requests: number): number {
 /** The kind of phone on which a wallet runs. */
 export type Phone = 'iphone' | 'android'
 
-/** The names of a platform, its kind of phone, and its error code for signing. */
 interface PlatformFacts {
   company: string
   wallet: string
@@ -41,7 +40,6 @@ interface PlatformFacts {
   phone: Phone
   /** The name of the platform's service in metrics and logs. */
   provider: string
-  /** The code of the error if an identity cannot sign a pass. */
   signingError: ErrorCode
 }
 

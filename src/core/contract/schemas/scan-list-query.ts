@@ -10,7 +10,6 @@ export const scannedWindow = ['from', 'to', 'scannedSince', 'scannedUntil'] as c
 
 const ContextKey = text(1, 128)
 
-/** The filters that GET /v1/scans and GET /v1/scans/stats share. */
 const filters = {
   projectId: anyOf(Uuid)
     .optional()

@@ -13,7 +13,6 @@ export interface BalanceSum {
 /** The sums of the balances of a pass, by name. Omits balances without entries. */
 export type BalanceSums = Readonly<Record<string, BalanceSum>>
 
-/** The parts of a definition that determine the balances of its passes. */
 export type WithBalances = Pick<Definition, 'balances' | 'balanceRules'>
 
 type Bounded = Pick<BalanceDefinition, 'min' | 'max'>
@@ -27,12 +26,11 @@ export function balanceValue(
   return start + sumOf(sums, name).sum
 }
 
-/** Returns the sum of a balance. Ignores inherited keys: otherwise, the name `constructor` would find a function. */
+/** Ignores inherited keys, because the name `constructor` would otherwise find a function. */
 export function sumOf(sums: BalanceSums | null, name: string): BalanceSum {
   return (sums && Object.hasOwn(sums, name) && sums[name]) || { sum: 0, count: 0, at: 0 }
 }
 
-/** Returns the definition of the balance with this name, if it exists. */
 export function findBalance({ balances = {} }: Pick<Definition, 'balances'>, name: string) {
   return Object.hasOwn(balances, name) ? balances[name] : undefined
 }
@@ -56,7 +54,6 @@ export function coveredPart(balance: Bounded, value: number, delta: number): num
     : Math.max(0, Math.min(delta, maxOf(balance) - value))
 }
 
-/** A balance of a pass, with its value and its change by an accepted scan. */
 export interface RuledBalance {
   name: string
   value: number
@@ -79,7 +76,6 @@ export function applyRules(
   })
 }
 
-/** Returns the sums of a pass after a change of one balance. */
 export function addToSums(sums: BalanceSums | null, name: string, delta: number, at: Date): BalanceSums {
   const { sum, count } = sumOf(sums, name)
   return { ...sums, [name]: { sum: sum + delta, count: count + 1, at: at.getTime() } }

@@ -3,7 +3,6 @@ import type { Issue } from '../../errors.ts'
 import { currencies } from '../display/format-value.ts'
 import { maxOf } from './balances.ts'
 
-/** Checks the balances of a definition, and the rules that change them. */
 export function* checkBalances({ balances = {}, balanceRules = [] }: Definition): Generator<Issue> {
   for (const [name, balance] of Object.entries(balances)) {
     const { label, kind, currency, start, min } = balance

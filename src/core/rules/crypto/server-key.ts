@@ -11,7 +11,7 @@ const HEX = /^(?:[0-9a-f]{2})+$/i
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/
 const HOW_TO_MAKE_ONE = 'Create one with: openssl rand -hex 32'
 
-/** An invalid server key. The message never contains any part of the key. */
+/** The message never contains any part of the key. */
 export class ServerKeyError extends SetupError {
   override readonly name = 'ServerKeyError'
 }

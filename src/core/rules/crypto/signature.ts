@@ -17,7 +17,6 @@ export function newSecret(): string {
 /** The default maximum difference between the time of a signature and the clock of the receiver, in seconds. */
 export const TOLERANCE_SECONDS = 300
 
-/** The reason why a signature is invalid. It helps developers to find the error in a receiver. */
 export type RejectionReason = 'malformed_header' | 'wrong_secret' | 'body_changed' | 'too_old' | 'too_new'
 
 export type SignatureCheck =
@@ -66,7 +65,7 @@ const MAX_HEADER_LENGTH = 2048
 const TIME = /^(0|[1-9]\d{0,11})$/
 const TAG = /^[0-9a-f]{64}$/i
 
-/** Parses the signature header. Ignores unknown elements, so that future versions can add some. */
+/** Ignores unknown elements, so that future versions can add some. */
 function parseHeader(header: string): Signature | Rejection {
   if (header === '') return malformed('is missing')
   if (header.length > MAX_HEADER_LENGTH) return malformed('is too long')

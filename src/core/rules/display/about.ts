@@ -78,7 +78,6 @@ export function appleOf({ event, trip }: Facts): Record<string, unknown> {
   return known({ semantics, transitType: trip && transitTypes[trip.mode] }) ?? {}
 }
 
-/** Apple's transit type for each mode of a trip. */
 export const transitTypes: Record<TripFacts['mode'], string> = {
   air: 'PKTransitTypeAir',
   train: 'PKTransitTypeTrain',
@@ -196,7 +195,7 @@ export const semanticBoardingTags = {
   passengerName: ['passenger'],
 } as const
 
-/** Returns the required tags of a semantic boarding pass that are missing in the Apple keys of a card. */
+/** Returns the required tags of a semantic boarding pass that are missing or empty in Apple keys or a pass.json. */
 export function missingSemanticTags({ semantics }: Record<string, unknown>): (keyof typeof semanticBoardingTags)[] {
   const tags = new Map(Object.entries(Object(semantics)))
   const names = Object.keys(semanticBoardingTags) as (keyof typeof semanticBoardingTags)[]
@@ -229,7 +228,7 @@ export function placeAbout({ event, trip }: About): { latitude: number; longitud
   return latitude !== undefined && longitude !== undefined ? { latitude, longitude } : undefined
 }
 
-/** Returns the time range of the event or trip. Omits `until` if it is not later than `from`. */
+/** Omits `until` if it is not later than `from`. */
 export function timeAbout({ event, trip }: About): { from: Date; until?: Date } | undefined {
   const [from, until] = event
     ? [event.doorsAt ?? event.startsAt, event.endsAt]

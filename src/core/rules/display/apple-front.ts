@@ -33,7 +33,7 @@ export const scales = [1, 0.9, 0.8, 0.7, 0.6, 0.5] as const
 
 type FrontGroup = Exclude<FieldGroup, 'back'>
 
-/** A field on the front, with its width. Lengths are in points. */
+/** Lengths are in points. */
 export interface FrontField extends CardField {
   group: FrontGroup
   /** The width that the field needs: that of its label or value, whichever is wider, at the scale of the row. */
@@ -42,7 +42,7 @@ export interface FrontField extends CardField {
   room: number
 }
 
-/** A row of the front. Its fields begin at the leading edge. */
+/** The fields begin at the leading edge. */
 export interface FrontRow {
   name: FrontGroup
   fields: FrontField[]

@@ -60,7 +60,7 @@ export function readAppleLook(passJson: Record<string, unknown>, { passType, loc
   }
 }
 
-/** Whether iOS versions before 27 support a barcode format. The formats that are new in iOS 27 have a fallback. */
+/** Whether iOS versions before 27 support a barcode format. Only the formats that are new in iOS 27 have a fallback. */
 function isBeforeIos27(name: string | undefined): boolean {
   const format = barcodeFormatOf('apple', name)
   return format !== undefined && barcodeFormats[format].fallback === undefined

@@ -5,7 +5,6 @@ import type { CardField } from './card.ts'
 import { formatMoment, formatValue, isOfKind, localeOfValue, type ValueLocale, type ValueType } from './format-value.ts'
 import { directionOfLanguage } from './language-match.ts'
 
-/** The value of a field in pass.json, and the styles in which an iPhone formats the value. */
 export interface AppleValue {
   value: string | number
   numberStyle?: string

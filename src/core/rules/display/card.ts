@@ -44,7 +44,7 @@ export interface Card extends About {
   description: string
   logoText: string | null
   colors: { background: string | null; foreground: string | null; label: string | null }
-  /** Image IDs by role. Roles without an image are omitted. */
+  /** Image IDs by role. */
   images: Partial<Record<ImageRole, string>>
   /** The roles whose image can differ between passes. All passes of a version share the images of the other roles. */
   ownImages?: ImageRole[]
@@ -103,7 +103,6 @@ export interface CardFacts {
   definition: Definition
   /** The values of placeholders: of the variables of the pass, and of the system variables. */
   scope: Scope
-  /** `null` if the pass never expires. */
   expiresAt: Date | null
   voided: boolean
 }
@@ -180,7 +179,6 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   }
 }
 
-/** Returns the definition of a field that shows the first balance. */
 function balanceFieldOf({ balances = {} }: Definition): FieldDefinition | undefined {
   const [first] = Object.entries(balances)
   if (!first) return undefined
@@ -191,7 +189,6 @@ function balanceFieldOf({ balances = {} }: Definition): FieldDefinition | undefi
   return { key, label, value: `{{${key}}}`, ...type }
 }
 
-/** Renders only the images of a card. */
 export function renderImages(definition: Definition, scope: Scope): Pick<Card, 'language' | 'images' | 'ownImages'> {
   const language = languageOf(definition)
   const ownImages = ownImageRoles(definition)
@@ -283,7 +280,10 @@ function formatIn(wallet: 'apple' | 'google', barcode: unknown, key: string): Ba
   return isJsonObject(barcode) ? barcodeFormatOf(wallet, String(barcode[key])) : undefined
 }
 
-/** Whether a new scan code would change the barcode, the NFC message, or any text on the pass. */
+/**
+ * Whether the NFC message or the barcode of the design contains the scan code. If the design has no barcode, also
+ * searches all other texts of the design and the overrides.
+ */
 export function showsScanCode(definition: Definition): boolean {
   const code: SystemVariable = 'pass.scanCode'
   const { design, nfc } = definition

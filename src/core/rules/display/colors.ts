@@ -7,7 +7,7 @@ type ShownColors = Record<'background' | 'foreground' | 'label', string | null>
 
 type DesignColors = Definition['design']['colors']
 
-/** Returns the colors of a design for one pass. A color is `null` if it is omitted, or if its choice has no match. */
+/** A color is `null` if it is omitted, or if its choice has no match. */
 export function colorsOf({ background, foreground, label }: DesignColors, scope: Scope): ShownColors {
   const pick = (color: ColorChoice | undefined) => (typeof color === 'object' ? choose(color, scope) : color) ?? null
   return { background: pick(background), foreground: pick(foreground), label: pick(label) }

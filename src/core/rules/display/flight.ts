@@ -148,9 +148,9 @@ function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: Fli
 }
 
 /**
- * Returns a function that reports whether a text is the same for all passes of a class. Without `google.classKey`, the
- * default key of the class (`sharedNames`) must contain each placeholder of the text. With `google.classKey`, the key
- * can omit a placeholder unless its value is unique to each pass.
+ * Returns a function that reports whether a text is the same for all passes of a class. Without `google.classKey`, each
+ * placeholder of the text must be in the default key (`sharedNames`). With `google.classKey`, a placeholder must be in
+ * the key only if its value is unique to each pass, as that of `pass.id` is.
  */
 function sharedTexts(classKey: string | undefined, trip: TripFacts | undefined): (text: string) => boolean {
   const keyNames = classKey === undefined ? sharedNames(trip) : placeholdersIn(classKey)
@@ -195,10 +195,7 @@ export interface SemanticTags {
   within(name: string): SemanticTags
 }
 
-/**
- * Reads the semantic tags of a pass.
- * @param overrides the Apple keys of a definition, with their placeholders filled
- */
+/** @param overrides the Apple keys of a definition or a card, or a pass.json */
 export function semanticTags(overrides: Record<string, unknown>): SemanticTags {
   return tagsOf(overrides.semantics)
 }

@@ -79,7 +79,7 @@ export function formatValue(value: string, type: ValueType, ofCard: ValueLocale)
   }
 }
 
-/** Returns the locale of a value. A time of a trip uses the zone of its stop instead of the zone of the card. */
+/** A time of a trip uses the zone of its stop instead of the zone of the card. */
 export function localeOfValue({ timeZone }: ValueType, locale: ValueLocale): ValueLocale {
   return timeZone === undefined ? locale : { ...locale, timeZone }
 }
@@ -101,7 +101,7 @@ export function formatMoment(text: string, style: MomentStyle, locale: ValueLoca
   const [day, time] = text.includes('T') ? text.split('T') : hasTime(text) ? ['1970-01-01', text] : [text, '00:00']
   const at = new Date(isMoment ? text : `${day}T${time}Z`)
   const zone = isMoment ? (timeZone ?? fallbackZone) : 'UTC'
-  // A time style longer than medium would add a zone name even to a text without a zone.
+  // Use at most the time style `medium`. A longer style would add a zone name even to a text without a zone.
   const withoutName = {
     ...style,
     ...(timeStyle && ({ timeStyle: timeStyle === 'short' ? timeStyle : 'medium' } as const)),

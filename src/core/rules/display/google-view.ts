@@ -10,7 +10,6 @@ import { nativeRows, walletLabel } from './native-rows.ts'
 /** Google Wallet shows at most this many text modules and this many links of an object. */
 export const MAX_GOOGLE_MODULES = 10
 
-/** The content that Google Wallet shows for an object and its class. */
 export interface GoogleView {
   /** The language of the texts (BCP 47). `undefined` if the definition names no language. */
   language?: string | undefined

@@ -2,8 +2,9 @@
 const formerTags: ReadonlyMap<string, string> = new Map([['iw', 'he']])
 
 /**
- * Returns the first locale that matches a language, with the language that matches best. An equal tag matches best,
- * then the same language in the same script (zh-TW and zh-Hant), and then the same language in another script.
+ * Returns the first locale that matches one of the languages, and the language that matches this locale best. An equal
+ * tag matches best, then the same language in the same script (zh-TW and zh-Hant), and then the same language in
+ * another script.
  */
 export function nearestLanguage(
   locales: readonly string[],
@@ -19,7 +20,10 @@ export function nearestLanguage(
   return undefined
 }
 
-/** Returns the language of a locale, without its region or script. */
+/**
+ * Returns the language of a locale in lower case, without its region or script. Replaces an obsolete tag, such as iw for
+ * Hebrew, with the current one.
+ */
 export function bareTag(locale: string): string {
   const language = locale.split('-')[0]!.toLowerCase()
   return formerTags.get(language) ?? language

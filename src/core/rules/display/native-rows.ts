@@ -8,7 +8,7 @@ import { bareTag } from './language-match.ts'
 
 const text = z.string().optional().catch(undefined)
 
-/** Returns the schema of an object. Reads any other value, or a missing object, as an empty object. */
+/** Returns the schema of an object. The schema reads any other value, or a missing object, as an empty object. */
 function part<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.preprocess((value) => (isJsonObject(value) ? value : {}), z.object(shape))
 }

@@ -66,9 +66,7 @@ function readGenericPoster(passJson: Record<string, unknown>, locale: ValueLocal
 
 const seatTags = { seatSection: 'section', seatRow: 'row', seatNumber: 'seat' } as const
 
-/**
- * Returns the locale of an event. Without a time zone, uses the offset of the event's start: the offset at the venue.
- */
+/** If the locale has no time zone, uses the offset of the event's start, which is the offset at the venue. */
 function atVenue(starts: string, locale: ValueLocale): ValueLocale {
   return { ...locale, fallbackZone: locale.fallbackZone ?? zoneOfOffset(starts) }
 }

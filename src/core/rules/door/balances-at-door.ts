@@ -5,7 +5,6 @@ import { balanceField, type DoorLanguage } from '../redemption/scan-message.ts'
 
 type ListedBalance = NonNullable<SnapshotItem['balances']>[number]
 
-/** A balance of a pass, as an offline door knows the balance. */
 export interface BalanceAtDoor {
   /** The value in the snapshot, plus the changes by later scans of the door. */
   value: number
@@ -19,7 +18,6 @@ export interface BalanceAtDoor {
 export interface UsesAtDoor {
   /** The number of uses by the door after the snapshot, minus the uses in the snapshot that the door reversed. */
   sinceList: number
-  /** The number of uses that the door has not uploaded yet. */
   unsent: number
 }
 
@@ -40,7 +38,6 @@ export function balancesAtDoor(
   })
 }
 
-/** Returns the door view of a pass, with added fields for its balances after an attempt. */
 export function withBalances(
   door: DoorView | undefined,
   balances: readonly BalanceAtDoor[],

@@ -21,7 +21,6 @@ export interface OfflineFacts {
   members: readonly SnapshotItem[]
   /** Returns the accepted scans of a pass, oldest first, including scans that only this door knows. */
   acceptedScansOf: (item: SnapshotItem) => AcceptedScan[]
-  /** Returns how many uses of a pass this door has not uploaded yet. */
   unsentUsesOf: (item: SnapshotItem) => number
   /**
    * Returns the presence of a pass in the zone of a movement (`presenceAtDoor`). Required if the attempt is a movement.

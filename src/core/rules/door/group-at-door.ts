@@ -19,10 +19,7 @@ export interface GroupMember {
   side?: Direction | null | undefined
 }
 
-/**
- * Returns the state of the group of a scanned pass.
- * @param members the members of the group, ordered by ID: all, or the first MAX_GROUP_AT_DOOR + 1
- */
+/** @param members the members of the group, ordered by ID: all, or the first MAX_GROUP_AT_DOOR + 1 */
 export function groupAtDoor(members: GroupMember[], scannedPassId: string): DoorGroup {
   const isOutside = ({ isUsed, side }: GroupMember) => side === 'out' || (side !== 'in' && !isUsed)
   const counted = members.slice(0, MAX_GROUP_AT_DOOR).filter(({ status, isUsed }) => isUsed || status !== 'VOID')

@@ -3,15 +3,14 @@ import type { Attempt, Candidate } from './outcome.ts'
 
 export interface Matches {
   items: readonly SnapshotItem[]
-  /** Whether the scanned code is a former (stale) identifier of the pass. */
   isStale: boolean
 }
 
 /**
- * Returns the passes that match an attempt. If the attempt has an ID, the ID determines the pass. The match is stale if
- * the payload is a former identifier of the pass.
- * @param found the pass with the ID of the attempt or, without an ID, the passes with the payload as an active or
- * former identifier
+ * Returns the passes that match an attempt. If the attempt has a pass ID, this ID determines the pass. The match is
+ * stale if the payload is a former identifier of the pass.
+ * @param found the pass with the pass ID of the attempt or, without a pass ID, the passes with the payload as an active
+ * or former identifier
  * @param digest the SHA-256 of the payload, in hex; null without a payload
  */
 export function matchesOf(

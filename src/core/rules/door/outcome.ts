@@ -27,7 +27,6 @@ export interface Attempt {
   scanContextKey: string | null
   /** The date for which the scan is evaluated, as YYYY-MM-DD. If null, `at` applies. */
   validityDate: string | null
-  /** Set if the attempt is a movement in a zone. */
   movement?: { zoneId: string; direction: Direction } | undefined
 }
 
@@ -40,7 +39,7 @@ export interface Candidate {
   standing: string
 }
 
-/** The outcome of an attempt. `scan --stdin` prints each outcome as one line. */
+/** `scan --stdin` prints each outcome as one line. */
 export interface Outcome {
   payload: string | null
   externalRef: string
@@ -56,9 +55,7 @@ export interface Outcome {
   templateName: string | null
   /** The fields and notice for the operator, or `null` if the template defines none. */
   door: DoorView | null
-  /** The state of the group, or `null` if the pass has no group. */
   group: DoorGroup | null
-  /** Set if the attempt was a movement in a zone. */
   zoneId?: string | undefined
   direction?: Direction | undefined
   /**
@@ -133,7 +130,6 @@ export function overfullZone({ result, direction, zone }: Outcome): (ScanZone & 
   return zone.inside > zone.capacity ? { ...zone, capacity: zone.capacity } : undefined
 }
 
-/** Returns the outcomes of the members of a group in the order for display: rejected members first. */
 export function rejectedFirst<T extends Pick<Outcome, 'result'>>(outcomes: readonly T[]): T[] {
   const isIn = ({ result }: T) => result === 'accepted'
   return [...outcomes.filter((outcome) => !isIn(outcome)), ...outcomes.filter(isIn)]

@@ -5,7 +5,6 @@ import type { Direction } from '../zones/presence.ts'
 /** An offline decision as a door stores it. */
 export interface OfflineDecision extends OfflineScan {
   kind: 'verdict'
-  /** The ID of the snapshot that the door used for the decision. */
   snapshotId: string
   /** The time on `validityDate` at which the scan counts, instead of `scannedAt`. Omitted without a `validityDate`. */
   operationalAt?: string | undefined
@@ -27,13 +26,11 @@ export function reportOf({
   return scan
 }
 
-/** A movement that a door recorded. */
 export interface OwnMovement {
   zoneId: string
   direction: Direction
   /** The real time of the scan, even if the scan has a validity date. */
   at: string
-  /** Whether the movement is an entry that debited no use. */
   isReentry: boolean
 }
 
@@ -80,8 +77,8 @@ export function ownScanOf(decision: OfflineDecision, recordedAt: string | null |
 }
 
 /**
- * The period before the generation of a snapshot, in milliseconds, from which the snapshot can lack scans. The server
- * generates a snapshot page by page while scans continue.
+ * A snapshot can lack scans that were recorded within this period, in milliseconds, before its generation, because the
+ * server generates it page by page while scans continue.
  */
 const OVERLAP_MS = 5_000
 

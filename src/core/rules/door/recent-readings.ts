@@ -2,7 +2,7 @@ import { type Attempt, failedOutcome, type Outcome } from './outcome.ts'
 
 /**
  * The period after a failed attempt, in milliseconds, in which a new reading of the code reuses the externalRef of the
- * attempt. If the server has already recorded the attempt, it would otherwise record a second scan.
+ * attempt. This prevents a second scan if the server has already recorded the attempt.
  */
 const UNRESOLVED_MS = 10 * 60_000
 
@@ -57,7 +57,7 @@ function keyOf({ payload, scanContextKey, validityDate }: Attempt): string {
   return JSON.stringify([payload, scanContextKey, validityDate])
 }
 
-/** Whether two attempts have the same zone and direction, or neither has any. Otherwise, the second is a new scan. */
+/** Whether two attempts have the same zone and direction, or both have none. If not, the second is a new scan. */
 function isSameMovement({ movement: a }: Attempt, { movement: b }: Attempt): boolean {
   return a?.zoneId === b?.zoneId && a?.direction === b?.direction
 }

@@ -28,7 +28,6 @@ export interface ChainedEntry {
   isAdopted: boolean
 }
 
-/** Returns the commitment of an entry: the hash that its digest covers instead of the erasable values. */
 export function commitmentOf(salt: Uint8Array, personal: EntryValues): Uint8Array {
   return sha256(salt, canonicalText(personal))
 }
@@ -39,7 +38,7 @@ export function entryDigest(previous: Uint8Array, { values, commitment, isAdopte
 }
 
 /**
- * Returns values as canonical JSON (RFC 8785), with sorted names. Omits null values: otherwise, a new column would
+ * Returns values as canonical JSON (RFC 8785), with sorted names. Omits null values, so that a new column does not
  * change the digests of existing entries.
  */
 function canonicalText(values: EntryValues): string {

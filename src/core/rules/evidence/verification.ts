@@ -45,12 +45,11 @@ export interface VerificationOptions {
   erased: EntryValues
 }
 
-/** The maximum number of faults that a report describes. Further faults are only counted. */
 export const MAX_DESCRIBED = 100
 
 /**
  * Verifies the entries of a chain against each other and against the signed heads. Checks each entry with the stored
- * digest of the previous entry: otherwise, one changed entry would make all later entries invalid.
+ * digest of the previous entry, so that one changed entry does not make all later entries invalid.
  */
 export class Verification {
   readonly report: ChainReport = { entries: 0, adopted: 0, erased: 0, faultCount: 0, faults: [] }
@@ -109,7 +108,7 @@ export class Verification {
     this.passHeads(this.report.faultCount > faultsBefore)
   }
 
-  /** Returns the report. Call it after the last entry. */
+  /** Returns the report. Adds a fault if the entries end before the signed head. Call it after the last entry. */
   end(): ChainReport {
     const { head } = this.options
     if (this.sequence < head.sequence) {

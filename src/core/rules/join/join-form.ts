@@ -7,7 +7,6 @@ import { checkTranslations, type WrittenText } from '../template/definition-lang
 import { fill, placeholdersIn } from '../template/placeholder.ts'
 import { variablesSchema } from '../template/variables.ts'
 
-/** The settings of a join page that define the form on the page. */
 export type JoinForm = Pick<JoinPageWrite, 'title' | 'intro' | 'fields' | 'labelFrom' | 'consent' | 'identity'>
 
 /** A field of the form of a join page, with the rules from the variables schema of the published version. */
@@ -18,17 +17,15 @@ export interface FormField {
   isRequired: boolean
   /** The maximum length of the value, in code points. */
   maxLength: number
-  /** The regular expressions that a value must match. */
+  /** Regular expressions. A value must match all of them. */
   patterns: string[]
-  /** The allowed values of a choice. */
   options: readonly string[]
   example: string | undefined
 }
 
-/** The kind of an input in a form. `text` also covers date-times, because no browser input accepts a UTC offset. */
+/** `text` also covers date-times, because no browser input accepts a UTC offset. */
 export type FieldKind = 'text' | 'email' | 'number' | 'url' | 'date' | 'choice'
 
-/** The reason why the value of a field is rejected. */
 export type FieldError = 'required' | 'tooLong' | 'email' | 'number' | 'url' | 'date' | 'invalid'
 
 /** The maximum length of a value, even if the variable allows more. It keeps the checks of patterns fast. */
@@ -37,7 +34,7 @@ const MAX_LENGTH = 500
 const MAX_EMAIL_LENGTH = 254
 const MAX_LABEL = 255
 
-/** Returns the fields of a form. Omits fields for variables that the published version no longer declares. */
+/** Omits fields for variables that the published version no longer declares. */
 export function formFields(definition: Definition, { fields, identity }: JoinForm): FormField[] {
   const { properties, required } = variablesSchema(definition)
   const formats = new Map(definition.variables.map(({ name, format }) => [name, format]))
@@ -82,10 +79,9 @@ function kindOf(format: Definition['variables'][number]['format']): FieldKind {
   return format === 'email' || format === 'number' || format === 'url' || format === 'date' ? format : 'text'
 }
 
-/** The result of reading a form: the variables for the pass, or the error of each invalid field. */
 export type ReadForm = { variables: Record<string, string> } | { errors: Map<string, FieldError> }
 
-/** Checks the values of a form. Clean each value with `cleanValue` first. An empty field sets no variable. */
+/** Clean each value with `cleanValue` first. An empty field sets no variable. */
 export function readForm(fields: readonly FormField[], values: ReadonlyMap<string, string>): ReadForm {
   const errors = new Map<string, FieldError>()
   const variables: Record<string, string> = {}
@@ -108,7 +104,6 @@ function errorOf({ kind, isRequired, maxLength, patterns, options }: FormField, 
   return kind === 'text' || kind === 'choice' ? 'invalid' : kind
 }
 
-/** Unicode controls that change the direction of the text around them. */
 const DIRECTION_MARKS = /[\u202a-\u202e\u2066-\u2069]/gu
 const CONTROLS = /[\p{Cc}\p{Cs}\u2028\u2029]+/gu
 
@@ -149,10 +144,9 @@ export function addressDigest(address: string): string {
   return createHash('sha256').update(foldAddress(address)).digest('hex')
 }
 
-/** The state of a join page: whether it accepts visitors. */
 export type JoinState = 'open' | 'closed' | 'full'
 
-/** Returns the state of a join page at a time. A page that is both closed and full counts as closed. */
+/** A page that is both closed and full counts as closed. */
 export function joinState(
   page: { open: boolean; closesAt: Date | null; limit: number | null; joined: number },
   at: Date,

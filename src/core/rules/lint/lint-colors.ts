@@ -171,7 +171,10 @@ function* cellsIn({ width, height, mosaic }: StripPixels, frameHeight: number, b
   }
 }
 
-/** Returns the indexes of cells in a row or column. `from` and `to` are shares of its visible part, in the middle. */
+/**
+ * Returns the indexes of the cells between `from` and `to` in a row or column. Both are shares of the visible part,
+ * which is in the middle of the row or column.
+ */
 function indexes(from: number, to: number, visible: number, count: number): number[] {
   const place = (share: number) => ((1 - visible) / 2 + share * visible) * count
   const [first, last] = [Math.floor(place(from)), Math.min(count, Math.ceil(place(to)))]

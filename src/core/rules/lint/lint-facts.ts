@@ -13,7 +13,6 @@ export interface AppleFacts {
   passType: PassType
   /** A sample pass with long values, as an iPhone shows it. `null` if the server does not issue for Apple. */
   apple: Card | null
-  /** The known sizes of uploaded images by role. */
   images: Partial<Record<ImageRole, PixelSize>>
   /** The known uploaded strips by image ID. */
   strips: ReadonlyMap<string, StripPixels>

@@ -185,7 +185,7 @@ function* lintGoogle({ definition, passType, google }: LintFacts): Generator<War
   }
 }
 
-/** The facts of a trip that set Apple's flight tags, with the values that Google accepts. */
+/** For each of Apple's flight tags, the fact of the trip that sets the tag, with the values that Google accepts. */
 const ofTrip: Record<string, string> = {
   airlineCode: 'carrier.code (two letters or digits, IATA)',
   flightNumber: 'number (one to four digits)',

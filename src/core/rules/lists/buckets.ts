@@ -52,7 +52,6 @@ function following(local: number, unit: BucketUnit): number {
   return date.setUTCMonth(date.getUTCMonth() + 1)
 }
 
-/** Returns the start of the next bucket by calendar arithmetic. */
 function followingByCalendar(startedAt: number, unit: BucketUnit, zone: string): number {
   const start = DateTime.fromMillis(startedAt, { zone })
   for (let steps = 1; ; steps++) {

@@ -13,7 +13,6 @@ import { formatUuid, parseUuid } from '../../ids.ts'
  */
 export interface Cursor {
   total: number
-  /** The number of rows on all pages before the next page. */
   offset: number
   id: string
   /** The sort key of the last row, or `null` if the ID or the offset alone is the position. */
@@ -49,7 +48,7 @@ export function fingerprint(list: unknown): Buffer {
   return createHash('sha256').update(JSON.stringify(list)).digest().subarray(0, FINGERPRINT_BYTES)
 }
 
-/** Encodes a cursor. Truncates a key that is too long (see `isCut`). */
+/** Truncates a key that is too long (see `isCut`). */
 export function encodeCursor({ total, offset, id, key }: Cursor, listKey: Buffer): string {
   const head = Buffer.alloc(HEAD_BYTES)
   listKey.copy(head)
@@ -59,7 +58,7 @@ export function encodeCursor({ total, offset, id, key }: Cursor, listKey: Buffer
   return Buffer.concat([head, keyBytes(key)]).toString('base64url')
 }
 
-/** Decodes a cursor. Returns `undefined` if the cursor is invalid or is for another list, sort, or filter. */
+/** Returns `undefined` if the cursor is invalid or is for another list, sort, or filter. */
 export function decodeCursor(text: string, listKey: Buffer, type: KeyType): Cursor | undefined {
   const bytes = Buffer.from(text, 'base64url')
   if (bytes.length < HEAD_BYTES || !bytes.subarray(0, FINGERPRINT_BYTES).equals(listKey)) return undefined

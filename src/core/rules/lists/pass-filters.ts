@@ -1,4 +1,4 @@
-/** The filters for passes. A separate module, so that the command line does not load the contract's schemas. */
+/** This list has a separate module, so that the command line does not load the contract's schemas. */
 export const passFilterNames = [
   'externalPassId',
   'search',

@@ -2,7 +2,7 @@
 
 export const sortDirections = ['asc', 'desc'] as const
 
-/** The sort keys of the list of passes. The first key is the default. */
+/** The first key is the default. */
 export const passSorts = [
   'createdAt',
   'updatedAt',

@@ -10,7 +10,6 @@ export const limitNames = [
 export type LimitName = (typeof limitNames)[number]
 export type WorkspaceLimits = Record<LimitName, number>
 
-/** The limits of a workspace, unless an operator sets others. */
 export const defaultLimits: WorkspaceLimits = {
   webhooks: 50,
   passes: 10_000_000,

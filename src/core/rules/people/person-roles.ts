@@ -8,7 +8,6 @@ export function isPersonRole(text: string): text is PersonRole {
   return personRoles.some((role) => role === text)
 }
 
-/** A role of a person in a workspace. */
 export interface Grant {
   role: PersonRole
   /** The only projects in which the role applies; null for the whole workspace. */
@@ -42,8 +41,8 @@ const scopesOf: Record<PersonRole, readonly Scope[]> = {
 
 /**
  * Returns the permissions of a person for a route: the sum of the roles that permit the route. Other roles do not
- * count. Otherwise, a role in one project could apply in another project. If no role permits the route, the result does
- * not permit the route either.
+ * count, because adding them would extend a role in one project to another project. If no role permits the route, the
+ * result does not permit the route either.
  */
 export function permissionsFor(
   grants: readonly Grant[],

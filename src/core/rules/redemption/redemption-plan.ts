@@ -135,8 +135,9 @@ function placeAttempt(
 }
 
 /**
- * Returns a function that lists the windows that have not ended at a time. The list is empty if one of them allows
- * unlimited uses, because the pass is then never exhausted. Results are cached, because many calls have the same time.
+ * Returns a function that lists the windows that have not ended at a time. The list is empty without
+ * `autoVoidOnExhaustion`. It is also empty if one of these windows allows unlimited uses, because the pass is then
+ * never exhausted. Results are cached, because many calls have the same time.
  */
 function exhaustibleWindows(policy: RedemptionPolicy | null, all: Window[]): (at: Date) => Window[] {
   const known = new Map<number, Window[]>()

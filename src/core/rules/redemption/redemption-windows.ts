@@ -12,7 +12,6 @@ export interface Range {
 export interface Window extends Range {
   /** The key under which debits of the window are stored. It does not depend on the window's position in the policy. */
   key: string
-  /** The maximum number of uses; `null` for no limit. */
   maxUses: number | null
   /** The date on which the window starts, in the UTC offset of `start`; `null` if the window has no start. */
   date: string | null
@@ -25,8 +24,8 @@ export interface Window extends Range {
 const FOREVER = 8_640_000_000_000_000
 
 /**
- * The windows of policies. They are cached, because an evaluation needs them several times, and a replay evaluates the
- * same policy for many scans.
+ * The windows are cached, because an evaluation needs them several times, and a replay evaluates the same policy for
+ * many scans.
  */
 const knownWindows = new WeakMap<RedemptionPolicy, readonly Window[]>()
 
@@ -70,7 +69,6 @@ export function windowDates(policy: RedemptionPolicy | null): string[] {
   return [...new Set(windowsOf(policy).flatMap(({ date }) => date ?? []))]
 }
 
-/** The parts of a policy that determine its zone. */
 interface Zoned {
   perPeriod?: { timezone: string } | undefined
   windows?: { start?: string | undefined }[] | undefined

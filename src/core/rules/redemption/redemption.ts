@@ -14,10 +14,8 @@ export const redemptionChecks = [
   'cooldown',
   'already_scanned',
 ] as const
-/** A check, named by the reason code of an attempt that fails it. */
 export type RedemptionCheckName = (typeof redemptionChecks)[number]
 
-/** The decision for an attempt: accepted, with the debit, or rejected, with the first check that failed. */
 export type RedemptionDecision = ({ result: 'accepted'; reasonCode: 'valid' } & RedemptionDebit) | RedemptionRejection
 
 export interface RedemptionRejection {
@@ -50,7 +48,6 @@ export function evaluateRedemption(attempt: PlacedAttempt, history: RedemptionHi
 export const useChecks = ['quota_exhausted', 'cooldown', 'already_scanned'] as const satisfies RedemptionCheckName[]
 export const validityChecks = redemptionChecks.filter((name) => !useChecks.some((check) => check === name))
 
-/** Returns the rejection by the first failed check, or `undefined` if all checks pass. */
 export function findRejection(
   names: readonly RedemptionCheckName[],
   attempt: PlacedAttempt,
@@ -60,10 +57,7 @@ export function findRejection(
   return failed && { result: failed === 'already_scanned' ? 'duplicate' : 'denied', reasonCode: failed }
 }
 
-/**
- * Returns the debit of an attempt. Also returns a debit if the policy rejects the attempt, because an offline device
- * might have accepted it.
- */
+/** Also returns a debit if the policy rejects the attempt, because an offline device might have accepted it. */
 export function debitOf(attempt: PlacedAttempt, history: RedemptionHistory): RedemptionDebit {
   const window = attempt.windows.find((candidate) => hasUsesLeft(candidate, attempt, history)) ?? null
   return { window, exhausts: isExhaustedBy(window, attempt, history) }
@@ -96,7 +90,7 @@ interface Finding {
   facts: Record<string, unknown>
 }
 
-/** A check of an attempt. Returns `undefined` if the check does not apply to the policy. */
+/** Returns `undefined` if the check does not apply to the policy. */
 type Check = (attempt: PlacedAttempt, history: RedemptionHistory) => Finding | undefined
 
 const UNISSUED: PassStatus[] = ['QUEUED', 'ISSUING', 'FAILED']

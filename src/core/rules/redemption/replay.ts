@@ -83,8 +83,8 @@ export function* replayPass<Entry extends LedgerEntry>(
     const isDecidedElsewhere = canBeDecidedElsewhere && asThen().reasonCode === 'valid'
     const replayed = evaluate(entry, policy, after.uses, after.isVoid ? 'VOID' : 'ISSUED')
     const is = isFixed || isReentry || isDecidedElsewhere || !isEvaluated ? was : ledgerReason(replayed.reasonCode)
-    // If the new policy does not change the result, keep whether the pass was admitted. An offline device can have
-    // admitted a pass that the server rejected.
+    // If the new policy does not change whether the attempt is valid, keep what happened at the door: an offline device
+    // can have admitted a pass that the server rejected.
     const isAccepted = (was === 'valid') === (is === 'valid') ? wasAccepted : is === 'valid'
     if (wasAccepted && entry.useScanId === null) before.use(entry, asThen())
     // If the pass became void outside the evaluated range, keep it void: attempts outside the range keep their result.

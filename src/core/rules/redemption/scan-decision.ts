@@ -30,7 +30,6 @@ export interface FoundPass {
   elsewhere?: { projectName: string | null } | undefined
   /** Whether the payload is a former code of the pass, which is no longer valid. */
   isStaleCode?: boolean | undefined
-  /** The facts about the zone, if the scan is a movement in a zone. */
   presence?: PresenceFacts | undefined
   /** Whether a rule debits more from a balance than the pass has. */
   isUncovered?: boolean | undefined

@@ -12,7 +12,6 @@ import type { PlacedAttempt, RedemptionHistory } from './redemption-plan.ts'
 import { luxonZone, windowDates, windowsOf, zoneOf } from './redemption-windows.ts'
 import { firstUseAt, isPeriodFull, isUsedUpForGood, type ScanDecision, type ScanFacts } from './scan-decision.ts'
 
-/** The language and time zone of messages to an operator at a door. */
 export interface DoorLanguage {
   /** A BCP 47 tag, which determines the format of times and numbers. */
   locale: string
@@ -24,10 +23,7 @@ export interface DoorLanguage {
 // Import English separately. Otherwise, the bundle of a door's engine would contain all languages.
 export const doorEnglish: DoorLanguage = { locale: 'en', words: english }
 
-/**
- * Returns the language of a door.
- * @param locale the language with its region; ignored if `Intl` does not support it (for example, `de-a`)
- */
+/** @param locale the language with its region; ignored if `Intl` does not support it (for example, `de-a`) */
 export function doorLanguage(tag: SpokenLanguage, locale: string = tag, zone?: string): DoorLanguage {
   return { locale: knownLocale(locale) ?? tag, words: scansTexts[tag], zone }
 }
@@ -68,7 +64,7 @@ export function decisionMessage(
   return presenceMessage(decision, facts, found.presence) ?? redemptionMessage(reasonCode, facts)
 }
 
-/** Returns the message for a decision of the zone; `undefined` if the zone did not decide the scan. */
+/** Returns `undefined` if the zone did not decide the scan. */
 function presenceMessage(
   { presence, result, reasonCode, isReentry }: ScanDecision,
   { attempt, language }: MessageFacts,

@@ -20,7 +20,7 @@ export function ledgerReason(code: ScanReasonCode): LedgerReason {
   return ledgerReasons[code]
 }
 
-/** Returns the result to store in the ledger. All results except accepted and reversal are stored as denied. */
+/** All results except accepted and reversal are stored as denied. */
 export function ledgerResult(result: ScanResult): LedgerResult {
   return result === 'accepted' || result === 'reversal' ? result : 'denied'
 }

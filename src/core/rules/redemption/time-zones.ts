@@ -26,8 +26,8 @@ Portugal ROC ROK Singapore Turkey UCT US/Alaska US/Aleutian US/Arizona US/Centra
 US/Hawaii US/Indiana-Starke US/Michigan US/Mountain US/Pacific US/Samoa UTC Universal W-SU WET Zulu`
 
 /**
- * The zones that were found valid, in canonical spelling. They are cached, because creating a format of `Intl` takes as
- * long as rendering a whole card.
+ * The zones that were found valid, in lower case. They are cached, because creating a format of `Intl` takes as long as
+ * rendering a whole card.
  */
 const found = new Set<string>()
 
@@ -46,8 +46,8 @@ export function isTimeZone(name: string): boolean {
 }
 
 /**
- * Returns the canonical spelling of a zone for luxon. Luxon caches about 35 KiB for each spelling of a zone, and upper
- * and lower case make millions of spellings (decisions/0003).
+ * Returns the name of a time zone in lower case, for luxon. Luxon caches about 35 KiB for each spelling of a zone, and
+ * upper and lower case make millions of spellings (decisions/0003).
  */
 export function oneSpelling(zone: string): string {
   return zone.toLowerCase()

@@ -5,18 +5,16 @@ import type { Card } from '../display/card.ts'
 export interface NotificationProgress {
   /** The scheduled time; `null` if the notification is sent immediately. */
   sendAt: Date | null
-  /** The time at which delivery started; `null` if it has not started. */
   startedAt: Date | null
   states: readonly DeliveryState[]
 }
 
-/** Returns the overall status of a notification at a time. From `sendAt` on, a notification is no longer SCHEDULED. */
+/** From `sendAt` on, a notification is no longer SCHEDULED. */
 export function notificationStatus({ sendAt, startedAt, states }: NotificationProgress, at: Date): NotificationStatus {
   if (startedAt === null && sendAt !== null && sendAt > at) return 'SCHEDULED'
   return deliveryStatus(states)
 }
 
-/** Returns the overall status of a notification that is no longer SCHEDULED. */
 export function deliveryStatus(states: readonly DeliveryState[]): Exclude<NotificationStatus, 'SCHEDULED'> {
   if (states.includes('PENDING')) return 'PENDING'
   const [first = 'SKIPPED', ...others] = states.filter((state) => state !== 'SKIPPED')
@@ -27,7 +25,6 @@ export function deliveryStatus(states: readonly DeliveryState[]): Exclude<Notifi
 const MAX_A_DAY = 3
 const DAY_MS = 86_400_000
 
-/** The length, in milliseconds, of the window in which the cap counts sends. */
 export const CAP_WINDOW_MS = DAY_MS
 
 /** Whether a send at `at` would be the fourth within 24 hours. Sends exactly 24 hours apart share no window. */

@@ -111,7 +111,7 @@ export interface Health {
   disabledReason?: string
 }
 
-/** Returns the health of an endpoint after attempts, oldest first. */
+/** @param attempts oldest first */
 export function healthAfter(failingSince: Date | null, attempts: readonly { outcome: Outcome; at: Date }[]): Health {
   const isSound = attempts.some(({ outcome }) => outcome.error === null)
   const since = isSound ? null : (failingSince ?? attempts[0]?.at ?? null)

@@ -61,7 +61,6 @@ interface ExampleText {
   isComplete: boolean
 }
 
-/** Fills a text of a definition with the examples and defaults of variables. */
 export function exampleText(definition: Definition, template: string): ExampleText {
   const scope = new Map([...systemExamples, ...exampleScope(definition)])
   return { text: fill(template, scope), isComplete: placeholdersIn(template).every((name) => scope.has(name)) }

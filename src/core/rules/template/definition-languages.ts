@@ -142,7 +142,7 @@ export function translatedPart(written: WrittenDefinition, language: string): De
   )
 }
 
-/** Checks the languages of a definition. A missing translation is no issue, only a warning. */
+/** A missing translation is no issue, only a warning. */
 export function* checkLanguages(written: WrittenDefinition): Generator<Issue> {
   const others = written.languages?.others ?? []
   for (const [index, language] of others.entries()) {
@@ -153,7 +153,6 @@ export function* checkLanguages(written: WrittenDefinition): Generator<Issue> {
   yield* checkKeysOfTexts(written)
 }
 
-/** A text or an image with a value per language. */
 interface Translated {
   what: 'text' | 'image'
   translations: Record<string, unknown>

@@ -74,7 +74,7 @@ function* findIssues(written: WrittenDefinition): Generator<Issue> {
 
 /**
  * Maps the path of an issue in an image to the written definition, in which the image has a value per language. Returns
- * `undefined` if the image has no value for the language.
+ * `undefined` for any other path, and if the image has no value for the language.
  */
 function imagePlace(
   { design }: WrittenDefinition,

@@ -8,7 +8,7 @@ import { factTexts } from './variable-uses.ts'
 
 type Facts = Pick<Definition, 'event' | 'trip'>
 
-/** Checks the event or trip of a definition. Placeholder values are checked later, in each pass. */
+/** The values of placeholders are checked later, in each pass. */
 export function* checkFacts({ event, trip, variables }: Facts & Pick<Definition, 'variables'>): Generator<Issue> {
   if (event && trip) yield { path: ['trip'], message: 'A pass can have an event or a trip: remove one of them' }
   for (const { path, place } of placesOf({ event, trip })) {

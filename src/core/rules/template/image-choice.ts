@@ -23,7 +23,7 @@ export function isByLanguage(image: DesignImage | undefined): image is ByLanguag
   return typeof image === 'object' && !('by' in image)
 }
 
-/** Returns the image of each role in a language. An image without this language uses the default language. */
+/** An image without this language uses the default language. */
 export function imagesIn(
   { design, languages }: Pick<WrittenDefinition, 'design' | 'languages'>,
   language: string,
@@ -41,7 +41,7 @@ export function choose<Value>({ by, map, else: otherwise }: Choice<Value>, scope
   return Object.hasOwn(map, key) ? map[key] : otherwise
 }
 
-/** Returns the image of each role for one pass. Roles without an image are omitted. */
+/** Omits roles without an image. */
 export function resolveImages(
   { design }: Pick<Definition, 'design'>,
   scope: Scope,

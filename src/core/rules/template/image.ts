@@ -1,4 +1,7 @@
-/** The image types that can be uploaded. The bytes of the file determine its type, not the client. */
+/**
+ * The image types that can be uploaded. The bytes of the file determine its type, regardless of the type that the
+ * client declares.
+ */
 export type ImageType = 'image/png' | 'image/jpeg'
 
 /** The maximum number of pixels, more than any wallet shows. */
@@ -24,7 +27,6 @@ export class ImageFault extends Error {
   override readonly name = 'ImageFault'
 }
 
-/** Returns the type according to the first bytes, regardless of the declared type. */
 function imageTypeOf(bytes: Uint8Array): ImageType | undefined {
   const starts = (...signature: number[]) => signature.every((byte, index) => bytes[index] === byte)
   if (starts(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)) return 'image/png'
@@ -180,7 +182,10 @@ function tooMuchMetadata(): Unfit {
   }
 }
 
-/** Returns the offset of the marker that ends a JPEG scan. Inside a scan, only 0 or a restart code can follow 0xff. */
+/**
+ * Returns the offset of the marker that ends a JPEG scan, or the length of the file if there is none. Inside a scan,
+ * only 0, a restart code, or another 0xff can follow 0xff.
+ */
 function endOfScan(bytes: Uint8Array, start: number): number {
   for (let at = start; at < bytes.length; at += 1) {
     if (bytes[at] !== 0xff) continue

@@ -43,7 +43,7 @@ function fillText(template: string, scope: Scope): string {
   return filled.toWellFormed()
 }
 
-/** Fills every string in a JSON value. Parts without a placeholder are not copied. */
+/** Fills every string in a JSON value. Reuses parts without a placeholder instead of copying them. */
 export function fillDeep<T>(value: T, scope: Scope): T {
   const isTree = value !== null && typeof value === 'object'
   return isTree ? oncePerScope(value, scope, fillWithin) : fillWithin(value, scope)
@@ -103,7 +103,7 @@ const MAX_COMPILED = 2 * 1024 * 1024
 const compiledTexts = new Map<string, CompiledText>()
 let compiledLength = 0
 
-/** Parses a text. The results are cached, so that the texts of a version are parsed once for all of its passes. */
+/** Caches the results, so that the texts of a version are parsed once for all of its passes. */
 export function compileText(text: string): CompiledText {
   const known = compiledTexts.get(text)
   if (known) return known

@@ -8,7 +8,6 @@ import { compileText, lonePlaceholder, placeholdersIn, stringsDeep } from './pla
 
 /** The rule for a variable in a text with a required format, such as the expiry or a value of a policy. */
 export interface VariableUse {
-  /** The pattern of valid values, or the list of all valid values. */
   rule: { pattern: string } | { values: readonly string[] }
   /** A phrase that completes "Must be". */
   wanted: string
@@ -161,8 +160,8 @@ function needed(pattern: string, wanted: string): VariableUse {
 }
 
 /**
- * Excludes the first day with a positive offset, and the last day with a negative offset. In UTC, such times can be in
- * the year -1 or 10000, which ISO 8601 writes differently.
+ * A pattern of date-times, except those on 0000-01-01 with a positive offset and on 9999-12-31 with a negative offset.
+ * In UTC, such a time can be in the year -1 or 10000, which ISO 8601 writes differently.
  */
 const moment = `(?!0000-01-01T[^+]*\\+|9999-12-31T[^-]*-)${timestampPattern.slice(1, -1)}`
 const dateOrMoment = `(?:${dateTimeParts.date}|${moment})`

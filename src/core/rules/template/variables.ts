@@ -24,7 +24,6 @@ export const formatPatterns: Record<Exclude<VariableFormat, 'text'>, { pattern: 
 
 const SYSTEM_NAME = '^[^.]*$'
 
-/** The variable declarations of a version, with the parts of the definition that use variables. */
 export type VariableRules = Users & { variables: readonly VariableDefinition[] }
 
 /** Returns the JSON Schema (draft 2020-12) of the variables of a template version. */

@@ -25,7 +25,6 @@ export function alertsOf(
   return { level: current, passed }
 }
 
-/** The states of a zone that doors and the desk show. */
 export type Fullness = 'free' | 'nearlyFull' | 'full'
 
 /**

@@ -12,7 +12,6 @@ export interface OccupancyChanges {
   highestAt: Date
 }
 
-/** The changes of the occupancy of a zone in a range of time. */
 export interface OccupancyFacts {
   /** The number of people inside before the range. */
   inside: number

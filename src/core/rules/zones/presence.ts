@@ -89,7 +89,6 @@ export function insertedDeltas(previous: Side, movement: Side, next: Side): Move
   return { own, next: countOf(next) - countOf(movement), total: next ? 0 : own }
 }
 
-/** Returns how removing a movement between `previous` and `next` changes the number of people inside. */
 export function removedDeltas(previous: Side, movement: Side, next: Side): Omit<MovementDeltas, 'own'> {
   return { next: countOf(next) - countOf(previous), total: next ? 0 : countOf(previous) - countOf(movement) }
 }

@@ -135,7 +135,7 @@ export interface CameraControls {
   turnZoom(): Promise<void>
 }
 
-/** Returns the controls of a camera. A new camera starts without light and zoom. */
+/** A new camera starts without light and zoom. */
 export function useControls(camera: Camera | null): CameraControls {
   const [known, setKnown] = useState({ camera, ...UNSET })
   const { isLit, zoom } = known.camera === camera ? known : UNSET

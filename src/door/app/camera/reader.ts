@@ -9,7 +9,6 @@ export interface ReaderRequest {
 
 export interface ReaderAnswer {
   reading: Reading | undefined
-  /** The duration of the decoding, in milliseconds. */
   decodeMs: number
 }
 

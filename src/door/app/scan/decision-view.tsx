@@ -160,7 +160,6 @@ function announcementOf(decision: Decision, language: AppLanguage): string {
     .join(' ')
 }
 
-/** Returns a warning if an entry exceeded the capacity of its zone; `null` otherwise. */
 function overfullText(decision: Decision, { words, locale }: AppLanguage): string | null {
   const zone = overfullZone(decision)
   if (!zone || decision.isUndone) return null

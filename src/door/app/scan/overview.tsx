@@ -100,7 +100,6 @@ export function Overview({ onClose }: { onClose(): void }) {
 /** The refresh interval while the overview is open, in milliseconds. */
 const GATES_MS = 10_000
 
-/** Returns the counts of the gates from the server, refreshed regularly; `undefined` if they are not available. */
 function useGates(): readonly GateCount[] | undefined {
   const { engine } = useDoor()
   const isOnline = useEngineState().connection === 'online'

@@ -28,7 +28,10 @@ type Panel =
   | { undo: Decision }
   | { group: DoorGroup; canLetIn: boolean }
 
-/** The scan screen: the camera, above it the decision, and below it the buttons, within reach of the thumb. */
+/**
+ * The scan screen: the camera, with the buttons below it, within reach of the thumb. A decision covers the camera and
+ * replaces the buttons.
+ */
 export function ScanScreen({ camera }: { camera: UsedCamera }) {
   const { words } = useDoor().language
   const [panel, setPanel] = useState<Panel>(() => (wasLocked() ? 'lock' : null))
@@ -96,7 +99,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
   )
 }
 
-/** The buttons of the screen, large enough for gloves: six, and two more in a zone. */
+/** The buttons of the screen, large enough for gloves: up to six, and up to two more in a zone. */
 function Actions({ controls, onOpen }: { controls: CameraControls; onOpen(panel: Panel): void }) {
   const { words } = useDoor().language
   const { recent, door, problems } = useEngineState()
@@ -149,7 +152,6 @@ function Actions({ controls, onOpen }: { controls: CameraControls; onOpen(panel:
   )
 }
 
-/** Asks before a scan is reversed, in case the button was pressed by mistake. */
 function UndoQuestion({ decision, scanning, onClose }: { decision: Decision; scanning: Scanning; onClose(): void }) {
   const { words } = useDoor().language
   const name = decision.label ?? decision.externalPassId ?? decision.payload ?? ''
@@ -172,7 +174,6 @@ function UndoQuestion({ decision, scanning, onClose }: { decision: Decision; sca
 
 const LOCKED = 'locked'
 
-/** Whether the page was locked before a reload. */
 function wasLocked(): boolean {
   return localStorage.getItem(LOCKED) !== null
 }
@@ -224,7 +225,6 @@ function LockScreen({ onUnlock }: { onUnlock(): void }) {
   )
 }
 
-/** Shows the gate, the connection, the age of the stored list of passes, and pending uploads. It has no buttons. */
 function StatusBar() {
   const { language } = useDoor()
   const { words, locale } = language
@@ -271,7 +271,6 @@ function StatusBar() {
   )
 }
 
-/** Keeps the screen on while the page is visible, if the phone allows it. */
 function useWakeLock(): void {
   useEffect(() => {
     let lock: WakeLockSentinel | undefined

@@ -16,7 +16,6 @@ interface SheetProps {
   children: ComponentChildren
 }
 
-/** A sheet over the lower part of the screen, with a close button at its end. */
 export function Sheet({ title, closeLabel, onClose, children }: SheetProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
@@ -205,7 +204,6 @@ export function SearchSheet({ scanning, onClose }: { scanning: Scanning; onClose
   )
 }
 
-/** Passes to choose from, with the properties that distinguish them. */
 export function Candidates({
   candidates,
   onChoose,

@@ -96,7 +96,10 @@ function completed(decisions: readonly Decision[], members: DoorGroup['open']): 
   return decisions.map((decision, n) => ({ ...decision, group, label: decision.label ?? members[n]!.label }))
 }
 
-/** The maximum time between two keys of a code, in milliseconds. A scanner types faster, so older text is dropped. */
+/**
+ * The maximum time between two keys of a code, in milliseconds. After a longer pause, the keys before the pause are
+ * dropped, because a scanner types faster.
+ */
 const PAUSE_MS = 1000
 
 /**

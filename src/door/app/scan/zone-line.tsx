@@ -43,7 +43,6 @@ export function ZoneLine({ direction, zone, asOf }: ZoneLineProps) {
   )
 }
 
-/** The direction and the zone of this door, or nothing without a zone. */
 export function OwnZoneLine() {
   const { door, zone, connection } = useEngineState()
   if (!door?.movement) return null
@@ -57,8 +56,8 @@ export function OwnZoneLine() {
 }
 
 /**
- * Announces to screen readers that the direction changed, or that the zone is almost full or full: politely, and not
- * with each scan.
+ * Announces politely to screen readers that the direction changed, or that the zone is almost full or full. Does not
+ * announce each scan.
  */
 export function ZoneAnnouncement() {
   const { words } = useDoor().language

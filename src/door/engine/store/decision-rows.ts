@@ -38,7 +38,10 @@ async function putDecision(tx: Transaction, decision: Decision): Promise<void> {
   if (known) await tx.put('decisions', [{ ...known, decision, ...(decision.conflict !== null && { conflict: 1 }) }])
 }
 
-/** Stores the decision on an attempt. Does nothing if a decision on the attempt is already stored. */
+/**
+ * Deletes an attempt, and stores the decision on it with its effects. If a decision on the attempt is already stored,
+ * keeps that decision.
+ */
 export async function record(
   tx: Transaction,
   { decision, entry }: { decision: Decision; entry: JournalEntry | null },
@@ -77,14 +80,13 @@ async function count(tx: Transaction, { accepted, turnedAway, left }: Counts): P
   })
 }
 
-/** Adds a scan to the counts (`sign` 1) or removes it (-1). Ignores a scan from when the phone was another door. */
+/** Adds a scan to the counts (`sign` 1) or removes it (-1). Ignores a scan that the phone made as another door. */
 async function recount(tx: Transaction, scan: StoredDecision | undefined, sign: 1 | -1): Promise<void> {
   if (!scan || scan.before !== undefined) return
   const { accepted, left } = countsOf(scan.decision)
   await count(tx, { accepted: accepted * sign, turnedAway: 0, left: left * sign })
 }
 
-/** Stores a reversal, and marks the scan as reversed. */
 export async function recordUndo(tx: Transaction, decision: Decision, entry: JournalEntry): Promise<void> {
   const { externalRef } = entry.undoes!
   const scan = await decisionOf(tx, externalRef)
@@ -106,7 +108,8 @@ export async function settleUpload(tx: Transaction, result: UploadResult): Promi
   const { waits, ...rest } = entry
   await tx.put('journal', [{ ...rest, recordedAt, rejection, isHeld, isOfAnother }])
   if (isHeld) {
-    // Undo the change of the zone. Otherwise, an exit that the server rejected would lower the number of people inside.
+    // Undo the change that this entry made to the number of people inside. Otherwise, an exit that the server rejected
+    // would lower that number.
     if (waits !== undefined) await changeZone(tx, entry, -1)
     return
   }

@@ -12,7 +12,6 @@ import type { Counts, Decision, DoorMovement, DoorProperties, KnownZone } from '
 export interface Identity {
   token: string
   door: DoorProperties
-  /** Whether the door's zone and direction still have to be sent to the server. */
   isMovementUnsent?: boolean | undefined
   /** The ID of this exit's zone, if it was deleted. The door does not scan until a user chooses a zone or no zone. */
   deletedExit?: string | undefined
@@ -44,7 +43,6 @@ export interface JournalEntry extends OwnScan {
   kind: 'accepted' | 'reversed' | 'denied' | 'counted'
   /** The project to which the entry must be uploaded; omitted after the upload. */
   waits?: string | undefined
-  /** The decision to upload, if the phone decided offline. */
   decision?: OfflineDecision | undefined
   /** The scan that a reversal reverses. `scanId` is `null` until the server has recorded the scan. */
   undoes?: { externalRef: string; scanId: string | null } | undefined
@@ -60,7 +58,10 @@ export interface JournalEntry extends OwnScan {
 
 /** An attempt whose result is not known. */
 export interface Attempted {
-  /** The scanned content. Attempts with the same key are retries of one scan. */
+  /**
+   * The payload or the pass, the options, and the movement of the scan, as JSON. Attempts with the same key are retries
+   * of one scan.
+   */
   key: string
   externalRef: string
   /** The time of the attempt, in milliseconds. */
@@ -72,7 +73,6 @@ export interface Attempted {
 /** A rejected exit without a scan, which the phone retries (see `JournalEntry.isHeld`). */
 export type HeldCount = JournalEntry & { adjustment: NonNullable<JournalEntry['adjustment']> }
 
-/** The server's result for an uploaded entry. */
 export interface UploadResult {
   externalRef: string
   /** The time at which the server recorded the entry; `null` if it rejected the entry. */
@@ -107,7 +107,10 @@ export interface StoreSummary {
 export interface ScannedCode {
   /** The digest of the payload. */
   digest: string
-  /** The digests of messages that scanners read as this payload, each for barcodes of one format. Tried in order. */
+  /**
+   * The digests of messages that a scanner can alter to this payload, in the order in which they are tried. Each
+   * applies only to barcodes of its format.
+   */
   others: readonly { format: BarcodeFormat; digest: string }[]
 }
 
@@ -187,7 +190,6 @@ export interface EngineStore {
 /** The facts about an attempt, from the stored list and the journal. */
 export interface OwnFacts
   extends Pick<OfflineFacts, 'snapshotId' | 'matches' | 'members' | 'acceptedScansOf' | 'unsentUsesOf'> {
-  /** Returns a function that returns the presence facts of a pass for a scan with this movement. */
   presenceIn(movement: DoorMovement, at: Date): (item: SnapshotItem) => PresenceFacts
   zones: readonly KnownZone[]
 }
@@ -222,7 +224,6 @@ export interface Meta {
   clockOffset: number
   /** The list in use. `slot` is the table with its passes. */
   list: ListHead & { size: number; slot: Slot }
-  /** The numbers of scans since this phone became this door. */
   counts: Counts
   zones: readonly KnownZone[]
 }
@@ -265,7 +266,6 @@ export interface Transaction {
   list<T extends Table>(table: T, options?: { after?: Key | undefined; limit?: number }): Promise<Rows[T][]>
   newest<T extends Table>(table: T, limit: number): Promise<Rows[T][]>
   count(table: Table): Promise<number>
-  /** Counts the rows by their value in an index. */
   countBy(table: Table, index: string): Promise<Map<string, number>>
   /** Inserts rows, or replaces the rows with the same keys. */
   put<T extends Table>(table: T, rows: readonly Rows[T][]): Promise<void>

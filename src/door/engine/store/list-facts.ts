@@ -36,7 +36,6 @@ async function withIdentifier(tx: Transaction, slot: Slot, digest: string): Prom
   return [...new Map(found.flat().map((item) => [item.passId, item])).values()]
 }
 
-/** Reads the facts about an attempt from the stored list and the journal. */
 export async function factsOf(tx: Transaction, list: Meta['list'], matches: Matches): Promise<OwnFacts> {
   const [pass] = matches.items.length === 1 ? matches.items : []
   const { groupId } = pass ?? {}
@@ -49,7 +48,7 @@ export async function factsOf(tx: Transaction, list: Meta['list'], matches: Matc
 }
 
 /**
- * Builds the facts about an attempt that the rules need from a stored list and the journal.
+ * Builds the facts that the rules need about an attempt, from a stored list and the journal.
  * @param entriesOf returns the journal entries of a matching pass or a member of its group
  */
 export function ownFacts(

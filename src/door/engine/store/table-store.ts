@@ -259,7 +259,6 @@ export class TableStore implements EngineStore {
   }
 }
 
-/** Returns the table that does not contain the list in use. */
 async function idleSlot(tx: Transaction): Promise<Slot> {
   return (await metaOf(tx, 'list'))?.slot === 'items-a' ? 'items-b' : 'items-a'
 }
@@ -269,7 +268,10 @@ async function dropItems(tx: Transaction): Promise<void> {
   for (const slot of SLOTS) await tx.clear(slot)
 }
 
-/** Deletes the uploaded journal entries that a list of passes generated at `generatedAt` contains. */
+/**
+ * Deletes the uploaded journal entries that are contained in a list of passes generated at `generatedAt`. Also deletes
+ * old decisions.
+ */
 async function prune(tx: Transaction, generatedAt: string): Promise<void> {
   const isDone = ({ waits, rejection, recordedAt }: JournalEntry) => {
     return waits === undefined && rejection === undefined && isListed(recordedAt, generatedAt)

@@ -85,7 +85,7 @@ function keyOf({ passId, name, externalRef }: Pick<StoredEntry, 'passId' | 'name
   return JSON.stringify([passId, name, externalRef])
 }
 
-/** Returns the template versions of the passes that have balances, by version ID. */
+/** Returns the template versions of passes, by version ID. Omits passes without balances. */
 export async function versionsOf(
   tx: Repositories,
   passes: StoredPass[],

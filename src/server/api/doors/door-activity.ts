@@ -17,7 +17,9 @@ const PENDING = /^\d{1,7}$/
 export function createDoorActivity({ store, log }: { store: Store; log: Logger }) {
   let noted = new Map<string, DoorState & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined
-  /** Door tokens whose first state was written. Needed, because `isSeen` stays false in a cached token. */
+  /**
+   * The door tokens whose first state was written. A cached token does not show this, because its `isSeen` stays false.
+   */
   const firstSeen = new WeakSet<TokenWithWorkspace>()
 
   async function flush(): Promise<void> {

@@ -85,7 +85,6 @@ export const doors: Handlers<typeof contract> = {
     }),
 }
 
-/** Returns a door. The zone and direction are omitted if the door has no zone. */
 function toDoor({ zoneId, direction, ...door }: StoredDoor): Door {
   return { ...withIsoTimes(door), ...(zoneId !== null && { zoneId, direction: direction ?? 'in' }) }
 }

@@ -42,7 +42,7 @@ export async function createPasses(items: unknown[], context: RequestContext): P
   const plans = await planPasses(runs, { existing, versionsOfFirst: versions }, context)
   const planned = [...plans.values()].filter((plan): plan is ClaimingPass => !(plan instanceof ApiError))
   const { inserted, rejected } = await insertPasses(planned, context)
-  // Read passes that a concurrent request inserted before this one. They are visible only after the transaction.
+  // Read the passes that a concurrent request inserted first, because `inserted` does not contain them.
   const raced = await findExisting(
     planned.filter(({ externalPassId }) => !inserted.has(externalPassId)),
     context,
@@ -221,8 +221,8 @@ const findTogether = grouped(async (store: Store, take: () => { workspaceId: str
 })
 
 /**
- * Returns a pass to insert or an error for each request. The first valid request for an externalPassId creates the
- * pass. Later requests for this externalPassId have no plan and return that pass.
+ * Maps requests to the pass to insert, or to an error. Omits a request if a pass with its externalPassId exists, or if
+ * an earlier valid request has this externalPassId, because the request then returns that pass.
  */
 async function planPasses(
   runs: PassCreate[][],

@@ -66,7 +66,7 @@ export async function importPasses(
   )
   const planned = [...plans.values()].filter((plan): plan is PlannedImport => !(plan instanceof ApiError))
   const { inserted, rejected } = await insertImports(planned, { dryRun, context })
-  // Read passes that a concurrent request imported before this one. They are visible only after the transaction.
+  // Read the passes that a concurrent request imported first, because `inserted` does not contain them.
   const notInserted = planned.filter(({ externalPassId: id }) => !inserted.has(id) && !rejected.has(id))
   const raced = await findImported(
     notInserted.map(({ item }) => item),
@@ -223,7 +223,8 @@ async function insertImports(plans: PlannedImport[], options: ImportOptions): Pr
   const { store } = options.context
   let named: NamedDevices = new Map()
   for (const part of partsOf(plans, store.passesPerTurn)) {
-    // Only a dry run keeps `named` across parts: it rolls back accepted rows, so the database does not count them.
+    // Keep `named` across parts only in a dry run: a dry run rolls back accepted rows, so the database does not count
+    // the passes on their devices.
     if (!options.dryRun) named = new Map()
     const { inserted, rejected } = await inTransaction(options, (tx) => insertPart(tx, part, named, options.context))
     for (const [id, pass] of inserted) all.inserted.set(id, pass)

@@ -171,8 +171,8 @@ async function storeChange(
 }
 
 /**
- * If a change of variables changes the email address of a pass of a join page, stores the new address, so that the
- * holder gets the link at this address.
+ * If the pass was issued by a join page, and the variable with its email address changed, stores the digest of the new
+ * address, so that the holder gets the link there. If the variable is now empty, deletes the digest.
  * @throws ApiError CONFLICT if another pass of the join page has the new address
  */
 async function followAddress(
@@ -195,7 +195,10 @@ async function followAddress(
   }
 }
 
-/** Returns the fields that a new holder changes, with the values that toHolderColumns stores. */
+/**
+ * Returns the fields of a pass that change with a new holder. The values must equal those that `toHolderColumns`
+ * stores.
+ */
 function renewedFor(newHolder: NonNullable<PassChange['newHolder']>, { linkGeneration, join }: StoredPass) {
   const own = { serialNumber: newHolder.copyId, googleObjectId: null }
   const withoutConsent = join && { ...join, consentVersion: null, consentedAt: null }

@@ -158,7 +158,10 @@ function planOf(attempt: Attempt, pass: StoredPass): RedemptionPlan {
   })
 }
 
-/** Returns the place of each use: gate, lane, and location. Without them, the device. Undefined if nothing is known. */
+/**
+ * Returns the place of each use: gate, lane, and location or, without these, the device. A place is `undefined` if
+ * nothing is known.
+ */
 export async function placesOfUse(
   { acceptedScans }: Repositories,
   workspaceId: string,

@@ -13,7 +13,6 @@ import { type Definitions, VERSIONS_AT_ONCE } from '../../wallet-sync/definition
 const languages = new Map<string, DoorLanguage>()
 const MAX_LANGUAGES = 1_000
 
-/** Returns the language and the time zone of messages to door staff, from the headers of the request. */
 export function languageOf({ headers }: Pick<RequestContext, 'headers'>): DoorLanguage {
   const zone = headers.get('x-time-zone') ?? ''
   const key = `${zone}\n${headers.get('accept-language') ?? ''}`

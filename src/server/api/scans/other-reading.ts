@@ -4,7 +4,7 @@ import { readFormatOf } from '../../../core/rules/display/card.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Attempt } from './attempt.ts'
 
-/** The maximum number of passes per query, and of passes that are considered for one message. */
+/** The maximum number of passes per query. Also the maximum number of passes that are considered for one message. */
 const MAX_PASSES = 100
 
 type Scanned = Pick<Attempt, 'qrPayload' | 'passId' | 'projectId' | 'matches'>

@@ -111,7 +111,6 @@ async function findZone(zoneId: string, { store, workspaceId }: RequestContext):
   return zone && toScanZone(zone)
 }
 
-/** Returns the use counts of a pass, including the recorded scan. */
 function usesAfter({ result, history, at, debit }: EvaluatedScan): UseCounts {
   const { total, lastAt, inContext, contextLastAt } = history!
   if (result !== 'accepted' || !debit) return { count: total, lastAt, contextCount: inContext, contextLastAt }
@@ -156,7 +155,7 @@ export interface RecordedScan {
   decision: EvaluatedScan
   /** The state of the zone after the scan; undefined if the scan has no zone, or the zone is deleted. */
   zone: ScanZone | undefined
-  /** The balances after the scan, if the pass has balances. */
+  /** The balances after the scan; undefined if the pass has no balances. */
   after: BalancesAfter | undefined
 }
 

@@ -25,10 +25,10 @@ type ProjectScan = OfflineScan & { projectId: string | undefined }
 
 interface Received {
   report: ProjectScan
-  /** The reported payload. If the scanner altered the message of the barcode, the original message. */
+  /** The reported payload or, if the scanner altered the message of the barcode, the original message. */
   qrPayload: string | undefined
   matches: string[]
-  /** The reported time of the scan. If that time is impossible, the nearest possible time. */
+  /** The reported time of the scan or, if that time is impossible, the nearest possible time. */
   realTime: Date
   /** The reported time if it is impossible, else null. */
   deviceTime: Date | null
@@ -67,8 +67,8 @@ export async function reportScans(given: OfflineScan[], context: RequestContext)
 }
 
 /**
- * Returns a report with its zone and direction. A report that has neither does not get those of the door, which the
- * door can have received after the scan.
+ * Returns a report with its zone and direction. If the report has neither, the zone and direction of the door are not
+ * used, because the door can have received them after the scan.
  */
 function asDecided(scan: OfflineScan, context: RequestContext): OfflineScan {
   return scan.zoneId === undefined && scan.direction === undefined ? scan : inZone(scan, context)
@@ -162,7 +162,10 @@ const OFFLINE_MESSAGES = {
   out: { accepted: 'The door recorded an exit offline.', denied: 'The door denied an exit offline.' },
 }
 
-/** Keeps the decision of the device. The conflict is a different evaluation of the server, or an impossible time. */
+/**
+ * Returns the fields that keep the decision of the device. `conflict` is set if the server's evaluation differs, or if
+ * the reported time is impossible.
+ */
 function decidedOffline(
   { result, reason, direction }: OfflineScan,
   evaluation: EvaluatedScan,

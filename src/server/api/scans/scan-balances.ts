@@ -24,7 +24,6 @@ export async function readBalances(
   return found
 }
 
-/** The balances of a pass after a scan. */
 export interface BalancesAfter {
   pass: StoredPass
   balances: ScanBalance[]
@@ -102,7 +101,6 @@ export async function reverseBalances(
   await writeEntries(tx, workspaceId, entries, reversal.recordedAt)
 }
 
-/** The definition for a pass whose current template version defines no balances. */
 const NO_BALANCES = {}
 
 /** Returns the current balances of a pass, and how the scan changed them; undefined if the pass has no balances. */

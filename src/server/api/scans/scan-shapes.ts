@@ -84,7 +84,6 @@ export function toScanRecord(scan: StoredScan): ScanRecord {
   }
 }
 
-/** The scan context and the zone of a scan. */
 type ScannedAt = Pick<StoredScan, 'scanContextKey' | 'zoneId'>
 
 export async function summarizePasses(

@@ -265,7 +265,7 @@ async function doorViews(
   return views
 }
 
-/** Returns the last movements in each zone since its last reset, by pass ID. */
+/** Returns the last movement of each pass in each zone since the last reset of the zone, by pass ID. */
 async function presencesOf(
   entries: SnapshotEntry[],
   zones: StoredZone[],
@@ -285,7 +285,6 @@ function toPresence({ zoneId, direction, at, place, use }: CurrentMovement) {
   }
 }
 
-/** Returns the balances of a pass, and how an accepted scan changes each balance. */
 function toBalances({ balances = {}, balanceRules = [] }: DoorDefinition, sums: BalanceSums | null) {
   return Object.entries(balances).map(([name, balance]) => ({
     name,

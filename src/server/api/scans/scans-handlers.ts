@@ -136,7 +136,10 @@ async function explainPass(
   }
 }
 
-/** @throws ApiError NOT_FOUND; CONFLICT if the scan cannot be reversed; FORBIDDEN for a scan that is not the door's */
+/**
+ * @throws ApiError NOT_FOUND; CONFLICT if the scan cannot be reversed; FORBIDDEN if a door reverses a scan that it did
+ * not make
+ */
 async function reverseScan(scanId: string, body: ScanReversal, context: RequestContext): Promise<ScanResponse> {
   const { store, workspaceId } = context
   const scan = await getScan(scanId, context)

@@ -19,7 +19,6 @@ class ZoneChangedError extends Error {}
 /** The maximum number of runs of a transaction. Only a zone that changes constantly needs more. */
 const MAX_TRIES = 10
 
-/** Runs a transaction, and runs it again if a zone changed in the meantime. */
 export async function retryChangedZones<T>(run: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {

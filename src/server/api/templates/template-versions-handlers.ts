@@ -82,7 +82,7 @@ export const templateVersions: Handlers<typeof contract> = {
       }
       await tx.templateVersions.setPublished(workspaceId, draft.id, now)
       await tx.templates.setPublished(workspaceId, draft.templateId, draft, now)
-      // If a version has class keys, each of its classes is created with the first pass of the class.
+      // If the version has class keys, insert no job: each of its classes is created with the first pass of the class.
       if (context.services.google && !hasClassKeys(inLanguage(draft.definition), template.passType)) {
         await tx.jobs.insert([{ workspaceId, kind: 'upsert-google-class', subject: draft.id, correlationId }], now)
       }

@@ -2,7 +2,7 @@ import { alertsOf } from '../../../core/rules/zones/capacity.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredZone } from '../../../storage/zones/zones-repository.ts'
 
-/** The number of people inside a zone after a change, and the correlation ID and time of the change. */
+/** A change in a zone, with the number of people inside after it. */
 interface Step {
   inside: number
   correlationId: string

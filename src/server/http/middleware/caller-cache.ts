@@ -6,7 +6,6 @@ const LAST_USED_MS = 60_000
 /** Finds the caller of a request by the digest of its token or session secret. */
 export type FindCaller<C> = (digest: string, at: Date) => Promise<C | undefined>
 
-/** Creates a cache of callers. Concurrent requests of a caller share a read. */
 export function createCallerCache<C>(read: (digest: string) => Promise<C | undefined>): FindCaller<C> {
   const cache = new Map<string, { caller: C; readAt: number }>()
   const reading = new Map<string, Promise<C | undefined>>()

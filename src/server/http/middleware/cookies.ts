@@ -7,7 +7,6 @@ export const SIGN_IN_COOKIE = '__Host-passes-sign-in'
 
 type CookieName = typeof SESSION_COOKIE | typeof SIGN_IN_COOKIE
 
-/** Returns the value of a cookie of a request. */
 export function readCookie(headers: Headers, name: CookieName): string | undefined {
   for (const pair of (headers.get('cookie') ?? '').split(';')) {
     const [key, value = ''] = pair.split('=', 2)
@@ -16,7 +15,10 @@ export function readCookie(headers: Headers, name: CookieName): string | undefin
   return undefined
 }
 
-/** Returns the Set-Cookie header of a cookie. Scripts cannot read the cookie. From other sites, only links send it. */
+/**
+ * Returns the Set-Cookie header of a cookie. Scripts cannot read the cookie. A request from another site contains the
+ * cookie only if the user follows a link.
+ */
 export function setCookie(name: CookieName, value: string, maxAgeSeconds: number): string {
   return `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; Secure; SameSite=Lax`
 }

@@ -13,8 +13,8 @@ export function correlationIdOf(event: H3Event): string {
 }
 
 /**
- * Matches an access token, which is not accepted as a correlation ID. Otherwise, a token in the wrong header would be
- * logged, stored, and sent to webhooks.
+ * Matches an access or session token, which is not accepted as a correlation ID. Otherwise, a token in the wrong header
+ * would be logged, stored, and sent to webhooks.
  */
 const TOKEN = /psk_[0-9A-Za-z]{38}|pss_[A-Za-z0-9_-]{43}/
 
@@ -23,10 +23,8 @@ function usable(given: string | null): string | undefined {
   return isUsable ? given : undefined
 }
 
-/** Facts about a request for logs and metrics. */
 interface Observed {
   startedAt?: number
-  /** The token or person of the request. */
   caller?: { workspaceId: string } & ({ tokenId: string } | { personId: string })
 }
 
@@ -91,7 +89,6 @@ interface NotedCaller {
   person?: unknown
 }
 
-/** Returns the token or person of a request; undefined if neither is known. */
 export function callerOf(event: H3Event): Observed['caller'] {
   return observed(event).caller
 }

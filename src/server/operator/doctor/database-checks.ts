@@ -18,7 +18,6 @@ import type { Config } from '../../config.ts'
 import { WARN_SKEW_SECONDS } from '../../metrics/database-watch.ts'
 import { type Check, examine, type Finding, failed, passed, skipped } from './check.ts'
 
-/** The difference between the clock of this machine and another clock. */
 export interface ClockSkew {
   source: string
   /** The number of seconds by which this machine is ahead of the other clock. */
@@ -41,7 +40,7 @@ export function openExisting({ databaseUrl }: Pick<Config, 'databaseUrl'>): Data
   return file !== undefined && !existsSync(file) ? undefined : openDatabase(databaseUrl)
 }
 
-/** Checks the database. `isCurrent` shows whether later checks can query it. */
+/** `isCurrent` shows whether later checks can query the database. */
 export async function checkDatabase(options: DatabaseOptions): Promise<{ checks: Check[]; isCurrent: boolean }> {
   const { config, database, canRecount = false } = options
   let isReadable = false

@@ -9,7 +9,7 @@ import { escapeHtml } from '../html.ts'
 import { barcodeHtml, type CardOptions, fieldListHtml, languageAttributes } from './card.ts'
 
 /**
- * Draws a poster as a newer iPhone does. Needs `posterStyle`, and `cardStyle` for its fields.
+ * Draws a poster as a newer iPhone does. The page also needs `posterStyle` and, for the fields, `cardStyle`.
  * @param card the classic style of the pass, as `appleCard` returns it
  * @param images the images of the pass, including images that the classic style does not show
  */
@@ -40,8 +40,8 @@ export function cardBeforePoster(card: Card, poster: Poster): Card {
 }
 
 /**
- * Returns the barcodes that a page with an iPhone draws: the barcode of the card and, if there is a poster, the barcode
- * of the card for older iPhones.
+ * Returns the barcodes to draw for iPhones: the barcode of the card and, if there is a poster, the barcode that older
+ * iPhones show.
  */
 export function barcodesOf(card: Card | null, poster: Poster | null): Card['barcode'][] {
   if (!card) return []
@@ -58,7 +58,7 @@ ${lineHtml('event', event)}${lineHtml('venue', venue)}${starts === null ? '' : l
 ${fieldListHtml('seat', seat)}`
 }
 
-/** Draws the fields of a generic poster. A first field without a label is the title. */
+/** Draws the fields of a generic poster. If the first field has no label, it is drawn as the title. */
 function fieldsHtml({ primary: [first, ...others] }: GenericPoster): string {
   if (!first) return ''
   const isTitle = first.label.trim() === ''

@@ -146,7 +146,6 @@ interface PhoneParts {
   bar: string
   stamp: string | null
   card: string
-  /** A text below the phone. */
   note?: string
   back: string
 }

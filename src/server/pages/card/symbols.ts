@@ -7,7 +7,7 @@ import { createFairCache } from '../../../storage/db/fair-cache.ts'
 
 const LIBRARY = 'bwip-js/node'
 
-/** Loads the library, which has two megabytes, with the first barcode instead of at the start of the server. */
+/** Loads the library (two megabytes) with the first barcode, not when the server starts. */
 const library = (): typeof import('bwip-js/node') => createRequire(import.meta.url)(LIBRARY)
 
 function optionsFor(format: BarcodeFormat, text: string): RenderOptions {

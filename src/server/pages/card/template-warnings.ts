@@ -17,7 +17,10 @@ import type { RequestContext } from '../../context.ts'
 import { MOSAIC_FILE } from '../../images/images.ts'
 import { type PreviewWallets, samplePass, viewsOf } from './card-preview.ts'
 
-/** Returns the warnings about a version; none if it cannot be rendered, because publishing reports these errors. */
+/**
+ * Returns the warnings about a version. Returns none if the version cannot be rendered, because publishing reports this
+ * error.
+ */
 export async function findTemplateWarnings(
   { templateId, definition }: Pick<StoredVersion, 'templateId' | 'definition'>,
   { store, workspaceId, services, now }: RequestContext,

@@ -138,7 +138,6 @@ function addressOf({ links }: Services, event: H3Event): string {
   return `${links.publicUrl}/l/${event.context.params?.token}`
 }
 
-/** Returns, for each platform, the index of the first pass that each button adds. */
 async function firstsOf(shown: ShownPass[], each: number, services: Services): Promise<GroupPageFacts['firsts']> {
   const firsts = byPlatform((): number[] => [])
   for (const { platform, together } of withTogether) {

@@ -31,7 +31,7 @@ export interface GroupPageFacts {
   language: PageLanguage
   phone: VisitorPhone
   isInApp: boolean
-  /** For each platform, the index of the first pass of each button. A button adds several passes. */
+  /** For each platform, the index of the first pass that each button adds. A button adds several passes. */
   firsts: Record<Platform, number[]>
   /** The number of passes to add in one step; undefined for the maximum. */
   each: number | undefined

@@ -7,7 +7,6 @@ import { buildPage, escapeHtml, type Page } from '../html.ts'
 import type { IssuerFacts } from '../issuer-facts.ts'
 import { PARTS_STYLE, ribbonHtml, type SharedLink, shareTags } from '../link/link-parts.ts'
 
-/** The facts that the form and the confirmations of a join page share. */
 export interface JoinPageFacts extends SharedLink {
   settings: Pick<JoinSettings, 'title' | 'intro' | 'consent'>
   platforms: Platform[]
@@ -15,7 +14,6 @@ export interface JoinPageFacts extends SharedLink {
   sandboxed: readonly Platform[]
 }
 
-/** The values that a visitor entered, with their errors. */
 export interface FilledForm {
   values: ReadonlyMap<string, string>
   hasConsent: boolean
@@ -48,8 +46,8 @@ export function joinPage(facts: JoinPageFacts, { fields, token, filled }: AskedF
 }
 
 /**
- * Returns the page that replaces the form when a join page that identifies visitors by email is full. Its form asks
- * only for the email address, to which the server sends the link of an existing pass.
+ * Returns the page for a full join page that identifies visitors by email. Instead of the form, it asks only for the
+ * email address, to which the server sends the link of an existing pass.
  */
 export function fullPage(facts: JoinPageFacts, asked: AskedForm): Page {
   const { recover } = facts.language.words.join

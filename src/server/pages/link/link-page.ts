@@ -121,7 +121,10 @@ function moreFields({ apple, poster }: Pick<LinkPageFacts, 'apple' | 'poster'>):
   return [...surplusOf(apple), ...ofPoster]
 }
 
-/** Draws the card like the previews: as on an iPhone, with its poster. Without Apple, draws it as in Google Wallet. */
+/**
+ * Draws the card as an iPhone shows it. If there is a poster, draws the poster and the card of older iPhones. If the
+ * server does not issue for Apple, draws the card as Google Wallet shows it.
+ */
 function draw(
   card: Card,
   { apple, poster, google }: Pick<LinkPageFacts, 'apple' | 'poster' | 'google'>,

@@ -71,7 +71,6 @@ export function expiryHtml({ expiresAt }: Card, { language, words, timeZone = 'U
 }
 
 export interface TimeOptions {
-  /** A language tag. */
   language: string
   timeZone: string
   weekday?: 'short'

@@ -25,8 +25,9 @@ import { isCrawler, isInAppBrowser, isOfPhone, LINK_VARY, phoneOf } from './visi
 type LinkOpenServices = GroupServices & Pick<Services, 'clock' | 'linkOpens'>
 
 /**
- * Opens a hosted link: redirects to the wallet of its platform. A smart link redirects to the wallet of the visitor's
- * phone, or shows a page that offers all. Programs that preview links get a page without the pass.
+ * Opens a hosted link. The link of a platform responds with a file or a redirect that adds the pass to the wallet. A
+ * smart link redirects a phone to the link of its platform, or shows a page that offers all platforms. Programs that
+ * preview links get a page without the pass.
  * @throws ApiError LINK_INVALID or LINK_REVOKED, with the reason in its details
  */
 export async function openLink(event: H3Event, services: LinkOpenServices): Promise<Response | HTTPResponse> {
@@ -119,7 +120,10 @@ async function showShared({ req }: H3Event, pass: StoredPass, services: Services
   return compressedPage(page, req.headers)
 }
 
-/** Redirects a phone to its wallet. Shows a page for `?choose`, computers, and in-app browsers, which add no passes. */
+/**
+ * Redirects a phone to the link of its platform. Shows a page for `?choose`, computers, and in-app browsers, which add
+ * no passes.
+ */
 async function openSmart(event: H3Event, pass: StoredPass, services: LinkOpenServices, at: Date): Promise<Response> {
   const { links, issuing, badges, identities } = services
   const wallets = await identities.walletsOf(pass)

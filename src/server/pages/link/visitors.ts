@@ -58,5 +58,4 @@ export function isCrawler(userAgent: string | null): boolean {
   return userAgent !== null && crawlers.some((crawler) => crawler.test(userAgent))
 }
 
-/** The request headers that the response of a hosted link depends on. */
 export const LINK_VARY = 'User-Agent, Sec-CH-UA-Platform, Accept-Language'

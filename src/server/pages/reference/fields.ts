@@ -2,7 +2,6 @@ import { components } from '../../../core/openapi/schemas.ts'
 import { escapeHtml } from '../html.ts'
 import { inline, link } from './docs-page.ts'
 
-/** A schema of the API description. */
 export interface Schema {
   type?: string | string[]
   format?: string

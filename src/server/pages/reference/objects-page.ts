@@ -9,7 +9,6 @@ const INTRO = `The objects in requests and responses. A request rejects unknown 
 here, so ignore the fields that you do not know. The names are those of \`components.schemas\` in \`openapi.json\`. The typed client
 exports their types.`
 
-/** Returns the page of all named objects with their fields. */
 export function objectsPage(): Page {
   const { schemas } = openApiDocument().components as { schemas: Record<string, Schema> }
   const named = Object.entries(schemas).toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -30,7 +30,6 @@ interface Content {
   example?: unknown
 }
 
-/** Returns the page of all endpoints and events. */
 export function referencePage(): Page {
   const { tags, paths, webhooks } = openApiDocument()
   const operations = Object.entries(paths).flatMap(([path, methods]) =>

@@ -182,7 +182,6 @@ function send(response: ServerResponse, status: number, contentType: string, bod
   response.writeHead(status, { ...OWN_HEADERS, 'content-type': contentType }).end(body)
 }
 
-/** The interval at which the files are checked, in milliseconds. */
 const POLL_MS = 50
 
 interface FileWatch {

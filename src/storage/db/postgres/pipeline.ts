@@ -14,7 +14,6 @@ export function unnamed(query: Sent): Sent {
   return { ...query, options: { ...query.options, name: undefined } }
 }
 
-/** The diagnostics channel that reports each round trip to the database. */
 const trips = tracingChannel('passes:database-trip')
 
 /** Runs a round trip and reports it. */
@@ -22,7 +21,6 @@ export function travel<T>(statements: Sent[], run: () => Promise<T>): Promise<T>
   return trips.tracePromise(run, { statements })
 }
 
-/** A statement to send, with the callbacks for its result. */
 export interface Waiting {
   query: Sent
   resolve(query: Sent): void
@@ -43,7 +41,6 @@ export interface PostgresConnection {
   /** The transaction status; `I` outside a transaction. */
   getTransactionStatus(): string | null
   connection: { stream: { destroy(): void } }
-  /** Returns the parser of values of a type. */
   getTypeParser(oid: number): unknown
   query(pipeline: Pipeline): void
   query(sql: string): Promise<{ rows: unknown[] }>

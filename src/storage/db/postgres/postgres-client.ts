@@ -12,7 +12,6 @@ import {
 } from './pipeline.ts'
 
 export interface PostgresOptions {
-  /** PostgreSQL settings for all statements of the client. */
   settings?: Settings
   /** The time after which a connection that does not respond is closed, in milliseconds; no limit by default. */
   responseLimitMs?: number | undefined
@@ -38,8 +37,9 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
     sendOne(connection: PostgresConnection, query: Sent): Promise<Sent> {
       const { transactionSettings } = connection
       if (!transactionSettings) return travel([query], () => super.send(connection, query))
-      // Exclude ROLLBACK. After the first statements of a transaction failed, the status can still be `I`, because an
-      // error arrives before the new status. PostgreSQL would then reject the settings, and skip the ROLLBACK.
+      // Send ROLLBACK without the settings. After the first statements of a transaction failed, the status can still be
+      // `I` (no transaction), because an error arrives before the new status. PostgreSQL would then reject the
+      // settings, and skip the ROLLBACK.
       const isOwnTransaction = connection.getTransactionStatus() === 'I' && !/^rollback/i.test(query.sql)
       if (isOwnTransaction) return sendAsTransaction(connection, transactionSettings, query)
       return travel([query], () => super.send(connection, unnamed(query)))

@@ -2,13 +2,15 @@ import pg from 'pg'
 import { SetupError } from '../../../core/errors.ts'
 import type { Settings } from './pipeline.ts'
 
-/** An invalid database address. The message says what is wrong and what to write instead. */
 export class DatabaseUrlError extends SetupError {
   override readonly name = 'DatabaseUrlError'
   override readonly isMalformed = true
 }
 
-/** A PostgreSQL address in the form that the driver expects, and the settings that it contains. */
+/**
+ * A PostgreSQL address in the form that the driver expects, and the values of the `SETTINGS` that were removed from its
+ * query string.
+ */
 interface PostgresAddress {
   connectionString: string
   settings: Settings

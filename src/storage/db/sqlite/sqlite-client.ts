@@ -13,7 +13,6 @@ interface Connection {
   statements?: Map<string, Statement>
   /** A promise that settles when the last statement has ended. The next statement waits for the promise. */
   last?: Promise<void> | undefined
-  /** The outbox of the transaction that is open on the connection, if any. */
   outbox?: Outbox | undefined
 }
 
@@ -22,7 +21,7 @@ interface Connection {
  */
 interface Outbox {
   unsent: Sent[]
-  /** The error of a silent statement, with which all later statements of the transaction fail. */
+  /** The error of a silent statement. All later statements of the transaction fail with this error. */
   failure?: unknown
 }
 
@@ -183,7 +182,6 @@ async function noticing<T>(damage: Damage, run: Promise<T>): Promise<T> {
   }
 }
 
-/** Whether SQLite found the file to be damaged, so that reads and writes might be wrong. */
 export function isDamaged(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown }
   return code === 'SQLITE_CORRUPT' || code === 'SQLITE_NOTADB'
@@ -255,10 +253,10 @@ const CHECKPOINT_MS = 1_000
 const MAX_WAL_PAGES = 16_000
 
 /**
- * Copies the write-ahead log into the database periodically. By default, the commit that makes the log 1,000 pages long
- * does this, and takes 100 ms instead of a few. While writers are active, a checkpoint never completes, and SQLite
- * never restarts the log from its beginning. If the log is long, writers therefore wait while its last pages are
- * copied.
+ * Copies the write-ahead log into the database periodically. By default, SQLite does this in the commit that makes the
+ * log 1,000 pages long, and this commit takes 100 ms instead of a few. While writers are active, a checkpoint never
+ * completes, and SQLite never restarts the log from its beginning. If the log is long, writers therefore wait while its
+ * last pages are copied.
  */
 export function keepCheckpointing(db: Knex, writer: Knex) {
   // Ignore errors, because the next write fails with the same error and reports it.

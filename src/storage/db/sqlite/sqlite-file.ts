@@ -4,8 +4,6 @@ import { openDatabase } from '../database.ts'
 import { DEVELOPMENT_BUILD, isOfDevelopmentBuild, unknownMigrations } from '../migrate.ts'
 import { DAMAGE_SUFFIX, isDamaged, sqliteClient } from './sqlite-client.ts'
 
-/** SQLite databases as files, for backups and restores. */
-
 /** Returns the maximum size of a copy of the database, in bytes. */
 export function sizeOf(file: string): Promise<number> {
   return withFile(file, async (db) => {
@@ -49,8 +47,8 @@ export async function findFault(file: string): Promise<string | undefined> {
 }
 
 /**
- * Whether the database contains the tables of this program. Another program can also have a table `migrations`, so
- * check a column and a row.
+ * Whether the database contains the tables of this program. Also checks a column and a row, because another program can
+ * also have a table `migrations`.
  */
 async function isOurs(db: Knex): Promise<boolean> {
   for (const table of ['migrations', 'workspaces']) if (!(await db.schema.hasTable(table))) return false
@@ -91,8 +89,9 @@ export async function holdsData(file: string): Promise<boolean> {
 }
 
 /**
- * Skips a range of update tags after a restore. Phones remember the last tag that they received. Without the skip, they
- * would miss changes whose tags were already assigned between backup and restore.
+ * Skips a range of update tags after a restore. Phones remember the last tag that they received, and get only changes
+ * with higher tags. Without the skip, the restored server would reuse tags that phones received before the restore, and
+ * these phones would miss the changes with these tags.
  */
 export async function skipWalletTags(file: string): Promise<void> {
   const database = openDatabase(`sqlite:${file}`)
@@ -103,7 +102,10 @@ export async function skipWalletTags(file: string): Promise<void> {
   }
 }
 
-/** The number of tags to skip: more than are assigned after a backup, and few enough for thousands of restores. */
+/**
+ * The number of tags to skip: more than are assigned between a backup and its restore, and few enough for thousands of
+ * restores.
+ */
 const SKIPPED_TAGS = 1_000_000_000
 
 /** The suffixes of the files that SQLite and the server keep next to a database. */

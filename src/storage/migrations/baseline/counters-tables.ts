@@ -49,8 +49,8 @@ const merge = (latest: string) => `on conflict (${KEY.join(', ')}, slot)
   do update set n = counts.n + excluded.n, last_at = ${latest}`
 
 /**
- * Returns the condition that a row counts. If the counter has `distinctIn`, a row counts only if its pass has no other
- * row with the same values. Other rows of the same statement are ignored.
+ * Returns the condition under which a row counts. If the counter has `distinctIn`, a row counts only if its pass has no
+ * other row with the same values in these columns. Other rows of the same statement are ignored.
  */
 function conditionOfChange(counter: Counter, row: string, isOther: string): string {
   const { table, distinctIn } = counter

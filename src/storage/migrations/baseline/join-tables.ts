@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
 
-/** Creates the tables for join pages, their submissions, and the email addresses that got a pass from a page. */
 export async function createJoinPages(db: Knex): Promise<void> {
   await db.schema.createTable('join_pages', (table) => {
     table.uuid('template_id').primary().references('templates.id')

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
 
-/** Creates broadcasts and notifications. */
 export async function createMessages(db: Knex): Promise<void> {
   await db.schema.createTable('broadcasts', (table) => {
     table.uuid('id').primary()

@@ -2,13 +2,15 @@ import type { Knex } from 'knex'
 import { inDialect, NEVER } from '../../db/dialect.ts'
 import { addIdentities, addSortedPrefix, columnTypes } from './columns.ts'
 
-/** The server's identity in unique indexes, which treat nulls as different values. */
+/**
+ * The value that stands for the server's identity in unique indexes, because these indexes treat nulls as different
+ * values.
+ */
 const SERVER_IDENTITY = '00000000-0000-0000-0000-000000000000'
 
 /** The stored statuses of passes that can be added to a wallet. */
 const IS_INSTALLABLE = `status in ('QUEUED', 'ISSUING', 'ISSUED')`
 
-/** Creates passes, the tables for finding them, their groups, and their former holders. */
 export async function createPasses(db: Knex): Promise<void> {
   const { sortedText, position, nextPosition } = columnTypes(db)
 
@@ -201,7 +203,6 @@ async function createPassRows(db: Knex): Promise<void> {
   })
 }
 
-/** Creates the tables of transferred passes, with the serial numbers in the wallets of their former holders. */
 async function createFormerHolders(db: Knex): Promise<void> {
   await db.schema.createTable('former_passes', (table) => {
     table.uuid('serial_number').primary()

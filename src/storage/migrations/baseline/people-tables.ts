@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
 
-/** Creates the tables for people who signed in, members of workspaces, and sessions. */
 export async function createPeople(db: Knex): Promise<void> {
   await db.schema.createTable('people', (table) => {
     table.uuid('id').primary()

@@ -2,7 +2,6 @@ import type { Knex } from 'knex'
 import { inDialect } from '../../db/dialect.ts'
 import { columnTypes, QUEUE_VACUUM, setStorage } from './columns.ts'
 
-/** Creates the ledger of scans, the accepted scans, snapshots, and doors. */
 export async function createScans(db: Knex): Promise<void> {
   await createLedger(db)
   await keepAppendOnly(db)
@@ -60,7 +59,7 @@ async function createLedger(db: Knex): Promise<void> {
     for (const filter of ['pass_id', 'template_id', 'result', 'reason', 'scan_context_key']) {
       table.index(['workspace_id', filter, 'scanned_at', 'id'])
     }
-    // The columns after the ID are for the statistics of a project, which then read only the index.
+    // With the columns after the ID, the statistics of a project read only this index, not the table.
     table.index(['workspace_id', 'project_id', 'scanned_at', 'id', 'result', 'scan_context_key', 'template_id'])
   })
 }

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import { addIdentities, addSortedPrefix, columnTypes } from './columns.ts'
 
-/** Creates projects, templates with their versions, and images. */
 export async function createTemplates(db: Knex): Promise<void> {
   const { sortedText, bytes, position } = columnTypes(db)
 
@@ -25,7 +24,8 @@ export async function createTemplates(db: Knex): Promise<void> {
     // The key of the template in files and commands. A deleted template releases it.
     table.text('key')
     table.specificType('name', sortedText).notNullable()
-    // The position of the last rename. Door snapshots contain the name, so later renames must be found.
+    // The position of the last rename in the order of changes. Door snapshots contain the name, so a rename after the
+    // start of a snapshot must be found.
     table.specificType('name_position', position)
     table.text('description').notNullable()
     table.text('pass_type').notNullable()
@@ -71,7 +71,8 @@ export async function createTemplates(db: Knex): Promise<void> {
     table.specificType('data', bytes).notNullable()
     table.bigInteger('created_at').notNullable()
   })
-  // Files derived from an image, such as for Apple's packages. The upload or the first use of a file creates it.
+  // Files derived from an image, such as for Apple's packages. Each file is created when the image is uploaded, or when
+  // the file is first used.
   await db.schema.createTable('image_files', (table) => {
     table.uuid('image_id').notNullable().references('images.id').onDelete('CASCADE')
     table.uuid('workspace_id').notNullable().references('workspaces.id')
@@ -81,7 +82,6 @@ export async function createTemplates(db: Knex): Promise<void> {
   })
 }
 
-/** Creates the upgrades of passes to other versions of their templates. */
 async function createUpgrades(db: Knex): Promise<void> {
   await db.schema.createTable('template_upgrades', (table) => {
     table.uuid('id').primary()

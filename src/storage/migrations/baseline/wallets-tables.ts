@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import { setStorage } from './columns.ts'
 
-/** Creates the tables of wallets: registrations, Google objects and classes, held passes, rejections, and moves. */
 export async function createWallets(db: Knex): Promise<void> {
   await createApple(db)
   await createGoogle(db)
@@ -84,7 +83,8 @@ async function createApple(db: Knex): Promise<void> {
     table.text('url').notNullable()
     table.integer('passes_per_second').notNullable()
     table.bigInteger('started_at').notNullable()
-    // The time of the last selection of passes for a push. The pace and the time since then limit the next selection.
+    // The time of the last selection of passes for a push. `passes_per_second` and the time since then limit the next
+    // selection.
     table.bigInteger('taken_at').notNullable()
     // The last pass that the current round has processed; null at its beginning. A round goes through all held passes.
     table.uuid('position')

@@ -2,7 +2,6 @@ import type { Knex } from 'knex'
 import { inDialect } from '../../db/dialect.ts'
 import { columnTypes, QUEUE_VACUUM, setStorage } from './columns.ts'
 
-/** Creates events, webhook endpoints, and deliveries. */
 export async function createWebhooks(db: Knex): Promise<void> {
   await createEvents(db)
 
@@ -12,7 +11,7 @@ export async function createWebhooks(db: Knex): Promise<void> {
     table.text('url').notNullable()
     // The subscribed event types as a JSON list.
     table.text('events').notNullable()
-    // A JSON object that maps each event type to the epoch of its subscription.
+    // A JSON object that maps each event type to the workspace's `webhook_epoch` at its subscription.
     table.text('subscribed_at').notNullable().defaultTo('{}')
     table.text('description').notNullable()
     table.text('status').notNullable()
@@ -169,8 +168,9 @@ export async function createJobs(db: Knex): Promise<void> {
     table.bigInteger('failed_at')
     table.bigInteger('created_at').notNullable()
   })
-  // `created_at > 0` is true for every job. Only queries that contain this condition can use the indexes with it. A
-  // planner with statistics from when jobs were few would otherwise use these indexes for the wrong queries.
+  // `created_at > 0` is true for every job. Only queries that contain this condition can use the indexes with it.
+  // Without the condition, a planner with statistics from when jobs were few would use these indexes for the wrong
+  // queries.
   const waits = 'claim_token is null and failed_at is null'
   await db.raw(`create index jobs_due on jobs (queue, priority, run_at) where ${waits} and created_at > 0`)
   await db.raw(`create index jobs_turns on jobs (queue, priority, workspace_id, run_at) where ${waits} and lapses = 0`)

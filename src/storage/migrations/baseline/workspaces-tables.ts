@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import { addIdentities, columnTypes } from './columns.ts'
 
-/** Creates settings, workspaces with their limits and tokens, identities, and the audit log. */
 export async function createWorkspaces(db: Knex): Promise<void> {
   const { sortedText } = columnTypes(db)
 

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
 
-/** Creates the zones, and the movements, adjustments, and resets from which their occupancy is counted. */
 export async function createZones(db: Knex): Promise<void> {
   await db.schema.createTable('zones', (table) => {
     table.uuid('id').primary()
@@ -14,7 +13,7 @@ export async function createZones(db: Knex): Promise<void> {
     table.bigInteger('inside').notNullable()
     // The highest threshold, in percent, that was reported and is not re-armed yet (see `alertsOf`); 0 if none.
     table.integer('alerted').notNullable()
-    // The number of the current segment, which is the number of resets.
+    // The number of resets, which is also the number of the current segment (see `zone_movements`).
     table.integer('segment').notNullable()
     table.bigInteger('reset_at')
     // A number that increases with each change of settings, each reset, and the deletion. A scan compares this number

@@ -23,7 +23,6 @@ export type Variable = ValueOf<'variable'>
 /** Restricts a query to the passes that match a filter. The query must read few passes, such as a chunk. */
 export type Matcher = (passes: Knex.QueryBuilder) => Knex.QueryBuilder
 
-/** Creates the matcher of a filter for the time `at`. */
 export async function createMatcher(db: Knex, workspaceId: string, filters: PassFilters, at: Date): Promise<Matcher> {
   const facts = await findFacts(db, workspaceId, filters, at)
   return (passes) => {
@@ -63,7 +62,6 @@ export function valuesByName(pairs: Variable[]): Map<string, string[]> {
   return new Map([...values].map(([name, some]) => [name, [...some]]))
 }
 
-/** Adds the condition that a variable of the pass has one of the values. */
 export function whereVariable(db: Knex, query: Knex.QueryBuilder, name: string, values: string[]): void {
   const rows = db('pass_variables')
     .whereRaw('pass_variables.workspace_id = passes.workspace_id and pass_variables.pass_id = passes.id')

@@ -64,8 +64,8 @@ function leadingRows(db: Knex, workspaceId: string, request: PassListRequest, fa
 const NARROW = ['externalPassId', 'search', 'projectId', 'templateId', 'groupKey', 'joinSlug', 'label'] as const
 
 /**
- * Whether to iterate over the passes that wallets hold. Otherwise, SQLite, which has no statistics, would scan all
- * passes to find a few held ones. PostgreSQL chooses the faster plan itself.
+ * Whether to iterate over the passes that wallets hold. With another plan, SQLite would scan all passes to find a few
+ * held ones, because its planner does not know the distribution of values. PostgreSQL chooses the faster plan itself.
  */
 function isLedByHeld(db: Knex, request: PassListRequest): boolean {
   const { installed, platform, stale, status = ['ISSUED'], sortBy } = request
@@ -82,8 +82,9 @@ function isCounted({ status, projectId, templateId, created, ...request }: PassL
 }
 
 /**
- * Counts the passes that match the filters, by visible status. Reads the counters and the passes whose visible status
- * is not the stored one in one statement. Otherwise, a pass whose status changes could be counted twice.
+ * Counts the passes that match the filters, by visible status. One statement reads both the counters and the passes
+ * whose visible status differs from the stored status. With two statements, a pass whose status changes could be
+ * counted twice.
  */
 async function countPasses(db: Knex, workspaceId: string, request: PassListRequest, facts: Facts): Promise<number> {
   const { templateId, projectId } = request

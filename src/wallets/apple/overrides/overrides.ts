@@ -8,7 +8,8 @@ export type JsonObject = Record<string, unknown>
 
 /**
  * Merges overrides into an object. If a value of the base is an object, an override that is an object is merged into
- * this value, and any other override is ignored. Otherwise, the override replaces the value, and `null` removes it.
+ * it, and any other override is ignored. If a value of the base is missing or is not an object, its override replaces
+ * it, or removes it if the override is `null`.
  */
 export function mergeOver(base: JsonObject, overrides: JsonObject): JsonObject {
   if (Object.keys(overrides).length === 0) return base

@@ -48,7 +48,7 @@ function* checkEventPoster({ apple = {}, nfc: own, design, event, accept = [] }:
   }
 }
 
-/** For each field group of a poster, the groups of the design whose fields the poster group shows. */
+/** The groups of the design from which each field group of a poster takes its fields. */
 const sources: Record<(typeof posterPlaces)[number]['group'], FieldGroup[]> = {
   headerFields: ['header'],
   primaryFields: ['primary', 'secondary'],

@@ -22,7 +22,7 @@ export interface GoogleMessage {
 
 export type GoogleStoredMessage = Record<string, unknown>
 
-/** The Google Wallet REST API. Calls through `bulk` have a lower priority: they wait while other calls wait. */
+/** The Google Wallet REST API. Calls through `bulk` have a lower priority: they wait until no other call is waiting. */
 export interface GoogleApi extends GoogleCalls {
   readonly bulk: GoogleCalls
 }

@@ -67,7 +67,10 @@ const NO_ACCOUNT =
 const Signed = z.object({ signedJwt: z.string() })
 const Impersonation = z.object({ service_account_impersonation_url: z.string() })
 
-/** Returns the base URL of the service that creates signatures: from the impersonation URL; by default, Google's. */
+/**
+ * Returns the base URL of the service that creates signatures: the one in the impersonation URL, or Google's by
+ * default.
+ */
 function iamOf(configuration: object | undefined): string {
   const { data } = Impersonation.safeParse(configuration)
   return data?.service_account_impersonation_url.replace(/\/[^/]*$/, '') ?? IAM

@@ -27,7 +27,6 @@ const MESSAGE_LIFETIME_MS = 3_600_000
 const RETRY_AFTER_MS = [250, 1_000, 4_000]
 const TIMEOUT_MS = 10_000
 
-/** The maximum cache time of the callback keys, in seconds: an hour. */
 export const KEYS_MAX_AGE_SECONDS = 3600
 
 export function createCallbacks({ callbackUrl, rootKey, clock }: CallbackOptions): Callbacks {

@@ -87,7 +87,7 @@ export function createRest({ store, faults, clock, onChange }: RestOptions) {
 
   return {
     insert,
-    /** Responds to a request. @param issuerId the issuer whose resources the caller can read and write */
+    /** @param issuerId the issuer whose resources the caller can read and write */
     answer({ method, path, json }: LocalCall, issuerId: string): LocalReply {
       const [, kindName, role, encodedId, action] = PATH.exec(path) ?? []
       const kind = googleKinds.find((known) => known === kindName)

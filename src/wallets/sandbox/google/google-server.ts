@@ -32,7 +32,6 @@ export interface SandboxGoogleOptions {
   publicKey: KeyObject | string
   issuerId: string
   others?: () => ServiceAccount[]
-  /** The URL to which saves and removals are reported. */
   callbackUrl: string
   faults: Faults
   /** The file that stores classes, objects, and the holders of objects. Without a file, a restart loses them. */
@@ -182,7 +181,8 @@ function createPhones(
       const contents = contentsOf(claims.payload)
       if (contents.length === 0) return wrong(400, 'The JWT must contain objects, and at most one class of each kind.')
       const replies = contents.map((content) => saveOne(content, request.device, signed.account.issuerId))
-      // Respond with the first object, because a phone shows it on top of the other objects.
+      // Respond with the first rejection. If there is none, respond with the first object, because a phone shows it on
+      // top of the other objects.
       return replies.find(({ status }) => status !== 200) ?? replies[0]!
     },
 

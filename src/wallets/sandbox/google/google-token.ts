@@ -85,7 +85,7 @@ export function findSigner(jwt: string, find: FindAccount): { account: ServiceAc
   return account && { account, claims }
 }
 
-/** Returns the issuer that a JWT names. Does not verify the signature. */
+/** Does not verify the signature. */
 function issuerOf(jwt: string): string | undefined {
   const claims = decode(jwt.split('.')[1] ?? '') as { iss?: unknown } | null | undefined
   return typeof claims?.iss === 'string' ? claims.iss : undefined
