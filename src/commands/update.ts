@@ -38,7 +38,8 @@ export default class Update extends BulkCommand {
     'dry-run': Flags.boolean({ summary: 'Let the server check every row, and change nothing.', default: false }),
     notify: Flags.boolean({
       summary:
-        'Make Android phones, like iPhones, ring for changed fields with a changeMessage, at most 3 times in 24 h.',
+        'Announce changed fields with a changeMessage on Android phones, too, at most 3 times per pass in 24 h. ' +
+        'iPhones always announce them.',
       default: false,
     }),
     concurrency: concurrencyFlag,

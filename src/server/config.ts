@@ -13,7 +13,7 @@ export type Secret = string
 
 /** The number of days for which past records are kept; 0 keeps them forever. */
 export interface RetentionDays {
-  /** The days for which ended webhook deliveries, their attempts, and their events are kept. */
+  /** The number of days for which ended webhook deliveries, their attempts, and their events are kept. */
   deliveriesDays: number
   auditDays: number
 }

@@ -146,8 +146,8 @@ test('publishing rejects notifications of Google that the service does not count
     const messages = [{ header: 'Doors', body: 'Open', messageType: 'TEXT_AND_NOTIFY' }]
     const definition = define({ google: { [role]: { messages, notifyPreference: 'NOTIFY_ON_UPDATE' } } })
     expect(reasonsOf(definition)).toEqual([
-      `google.${role}.messages: Is set by the service and cannot be overridden: send a notification`,
-      `google.${role}.notifyPreference: Is set by the service and cannot be overridden: send a notification`,
+      `google.${role}.messages: Cannot be set in a definition: to notify holders, send a notification`,
+      `google.${role}.notifyPreference: Cannot be set in a definition: to notify holders, send a notification`,
     ])
     const { object, ofClass } = passOf(definition)
     expect({ ...object, ...ofClass }).not.toHaveProperty('notifyPreference')

@@ -14,7 +14,7 @@ export const rawCellsFlag = Flags.boolean({
 
 export const styleFlags = {
   columns: Flags.string({
-    summary: 'Names of the columns to show, separated by commas. To list the available names, give an unknown name.',
+    summary: 'Names of the columns to show, separated by commas. The error for an unknown name lists all names.',
     exclusive: ['json', 'jsonl'],
     helpGroup: 'LIST',
   }),

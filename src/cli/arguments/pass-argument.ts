@@ -12,7 +12,7 @@ export const passArgs = {
 }
 
 export const passFlags = {
-  external: Flags.boolean({ summary: 'Treat the argument as an external ID, even if it looks like an ID.' }),
+  external: Flags.boolean({ summary: 'Treat the pass argument as an external ID, even if it looks like an ID.' }),
 }
 
 export const ifMatchFlag = {

@@ -231,9 +231,9 @@ export const commands: ResourceCommands = {
     summary: 'Stop creating passes under an identity.',
     description:
       'Existing passes of the identity are still updated, so its certificate must still be renewed. A default ' +
-      'identity cannot be retired: first run "passes identity use server" to remove the default. With --workspace, ' +
-      'only that workspace stops using the identity, and cannot assign it to its projects. To undo, run ' +
-      '"passes identity use".',
+      'identity cannot be retired. First remove the default: run "passes identity use" with the reserved name ' +
+      '"server". With --workspace, only that workspace stops using the identity, and cannot assign it to its ' +
+      'projects. To undo, run "passes identity use".',
     examples: [
       'identity retire acme',
       'identity retire acme --workspace agency',

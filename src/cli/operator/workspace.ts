@@ -23,7 +23,7 @@ const shape: ListShape<StoredWorkspace> = {
 const summaries: Record<LimitName, string> = {
   webhooks: 'Maximum number of webhooks',
   passes: 'Maximum number of passes, including void and expired ones',
-  storedBytes: 'Maximum size of images, definitions, and variables in bytes, such as 50GiB',
+  storedBytes: 'Maximum total size of images, definitions, and variables: a number of bytes, or a size such as 50GiB',
   waitingJobs: 'Maximum number of waiting jobs',
   draftsPerTemplate: 'Maximum number of drafts per template',
   scheduledSends: 'Maximum number of scheduled notifications and broadcasts',
@@ -156,8 +156,8 @@ export const commands: ResourceCommands = {
     summary: 'Suspend a workspace.',
     description:
       'Within two seconds, requests with tokens of the workspace return 403 TENANT_SUSPENDED, and its jobs wait; nothing ' +
-      'is deleted. Hosted links keep working, unless --links closes them until the workspace is resumed. Phones can ' +
-      'still fetch their passes.',
+      'is deleted. Hosted links keep working; with --links, they are closed until the workspace is resumed. Phones ' +
+      'can still fetch their passes.',
     examples: ['workspace suspend acme', 'workspace suspend acme --links --database sqlite:./data/passes.db --yes'],
     args: workspaceArgs,
     flags: {

@@ -140,7 +140,8 @@ export const commands: ResourceCommands = {
       ...ifMatchFlag,
       notify: Flags.boolean({
         summary:
-          'Make Android phones, like iPhones, ring for changed fields with a changeMessage, at most 3 times in 24 h.',
+          'Announce changed fields with a changeMessage on Android phones, too, at most 3 times per pass in 24 h. ' +
+          'iPhones always announce them.',
       }),
       'dry-run': Flags.boolean({ summary: 'Show the updated pass, and change nothing.' }),
     },

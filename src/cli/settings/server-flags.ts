@@ -122,8 +122,8 @@ export const serveFlags = {
   ...settings('SECURITY', {
     'server-key': Flags.string({
       summary:
-        'Secret of at least 32 bytes, hex or base64url. Required with PostgreSQL (default: a file next to the SQLite ' +
-        'file, created at the first start).',
+        'Secret of at least 32 bytes, hex or base64url. Required with PostgreSQL. With SQLite, the default is a file ' +
+        'next to the database, created at the first start.',
     }),
     'previous-server-keys': Flags.string({
       summary: 'Previous server keys, separated by commas, which stay valid during a key rotation.',

@@ -108,7 +108,7 @@ function* checkEntries({ value }: JsonFile<Strings>, known: ReadonlyMap<string, 
   const seen = new Set<string>()
   for (const [index, { key, source }] of value.entries.entries()) {
     const entry = known.get(key)
-    if (!entry) yield { path: ['entries', index, 'key'], message: `Text ${key} not found` }
+    if (!entry) yield { path: ['entries', index, 'key'], message: `Text ${key} not found in the template` }
     else if (seen.has(key)) yield { path: ['entries', index, 'key'], message: `Duplicate text ${key}` }
     else if (entry.source !== source) {
       const message = `The text at ${key} is now ${JSON.stringify(entry.source)}: have it translated again`

@@ -160,7 +160,10 @@ function ticksOf(y: Scale, highest: number, distance: number): number[] {
   return choices.find((ticks) => [2, 3, 4].includes(ticks.length) && ticks.every(isApart)) ?? [0]
 }
 
-/** Returns full hours in the time zone of the reader, at a distance of at least `minMs`. */
+/**
+ * Returns the full hours from `start` to before `end` that are multiples of a step, in the time zone of the browser.
+ * The step is the shortest of 1, 3, 6, and 12 hours that is at least `minMs`; if all are shorter, 24 hours.
+ */
 function hoursOf(start: number, end: number, minMs: number): number[] {
   const step = [1, 3, 6, 12].find((hours) => hours * HOUR_MS >= minMs) ?? 24
   const hours: number[] = []

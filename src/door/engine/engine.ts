@@ -94,7 +94,7 @@ export type ScanMethod = 'camera' | 'scanner' | 'typed' | 'chosen'
  * it. For a failure that the engine found, it is empty, except for `failed`, where it is the text of the error.
  */
 export interface Decision extends Outcome {
-  /** The reason that there is no decision, which the page describes; `null` unless the result is `error`. */
+  /** The reason that there is no decision; `null` unless the result is `error`. The page describes the reason. */
   failure: ScanFailure | null
   isUndone: boolean
   /** Whether this decision was made offline and is not yet uploaded. */

@@ -101,7 +101,8 @@ export function createScanner(
 
   /**
    * Returns the reference of an attempt. Stores it before the server receives the attempt, so that a retry uses the
-   * same reference. If storage is full, only the server can decide.
+   * same reference. If storage is full, returns the reference without storing it: the server can still decide, but an
+   * offline decision fails, because it must be stored, too.
    */
   async function nameOf({ externalRef, at }: Attempt, key: string): Promise<string> {
     const { runner } = environment

@@ -70,7 +70,7 @@ export const queueOptions = {
   },
   google: {
     urgent: { batchSize: 10, batches: 7 },
-    // Keep batches small: few requests to Google are in flight at a time, and the other jobs wait in the outbox.
+    // Keep batches small, so that few requests to Google are in flight at a time. All other jobs stay in the outbox.
     interactive: { batchSize: 2, batches: 7 },
     // An urgent request has to wait for the bulk requests in flight, so keep their number low.
     bulk: { batchSize: 5, batches: 3 },

@@ -63,7 +63,7 @@ function skipUnparsed(socket: Socket & { parser?: { onIncoming: () => number } |
   if (socket.parser) socket.parser.onIncoming = () => NO_MORE_HTTP
 }
 
-/** Creates limits on the number of connections, on pipelined requests, and on clients that send or read too slowly. */
+/** Creates limits on the number of connections and of pipelined requests, and timeouts for slow clients. */
 export function createConnections({ maxConnections, isDirect, onRejected, ...options }: ConnectionsOptions) {
   const timeouts = { ...TIMEOUTS, ...options.timeouts }
   /** The waiting pipelined requests of each connection with a request in flight. */

@@ -52,8 +52,8 @@ export function createFormTokens(keys: ServerKeys): FormTokens {
 }
 
 /**
- * Returns the suffix of an externalPassId for an email address. The suffix depends on the address, so that a visitor
- * who goes back and corrects the address gets another pass.
+ * Derives the suffix of an externalPassId from a random text and an email address, so that a visitor who goes back and
+ * corrects the address gets another pass.
  */
 export function endForAddress(random: string, address: string): string {
   const digest = createHash('sha256')

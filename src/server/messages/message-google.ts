@@ -120,7 +120,10 @@ async function attempt(
  * after several pauses instead of being sent too late.
  */
 function notAnswered(): GoogleApiError {
-  return new GoogleApiError({ kind: 'unavailable', message: 'Google does not respond to this identity.' })
+  return new GoogleApiError({
+    kind: 'unavailable',
+    message: 'Google does not respond to requests with the identity of the pass.',
+  })
 }
 
 /**

@@ -119,7 +119,7 @@ export async function followClasses(
     return { googleClassId: ofClass.id }
   })
   for (const { id, values } of changed) await tx.googleClasses.setValues(workspaceId, id, values)
-  // Send only classes that Google has received. Any other class will be sent in its current form with its first object.
+  // Update only classes that Google already has. Any other class is sent, in its current form, with its first object.
   const sent = [...changed].filter(({ sentVersion }) => sentVersion !== null)
   const job = { workspaceId, kind: 'upsert-google-class' as const, correlationId }
   await tx.jobs.insertOnce(

@@ -74,7 +74,7 @@ export function openDevice(body: string, { current, previous }: ServerKeys): Dev
   const { handle } = (parseJson(body) ?? {}) as { handle?: unknown }
   const opened = typeof handle === 'string' ? open<DeviceHandle>(handle, DEVICE_ROW, [current, ...previous]) : undefined
   if (opened) return opened
-  throw validationError([{ path: ['handle'], message: 'Is not a sign-in of this server' }])
+  throw validationError([{ path: ['handle'], message: 'Was not issued by this server: start the sign-in again' }])
 }
 
 function open<T>(sealed: string, row: string, keys: readonly Uint8Array[]): T | undefined {

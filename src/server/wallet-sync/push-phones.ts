@@ -240,7 +240,8 @@ async function sendOf(
   const allFailed = (reason: string) =>
     pushTokens.map((pushToken) => ({ pushToken, outcome: 'failed' as const, reason }))
   const breaker = breakers.of('apple', id)
-  if (!isAdmitted && breaker.admit().most === 0) return allFailed('APNs does not respond to this identity')
+  if (!isAdmitted && breaker.admit().most === 0)
+    return allFailed('APNs does not respond to requests with the identity of the pass')
   async function send(): Promise<PushResult[]> {
     try {
       const own = id === null ? push : (await identities.of('apple', id))?.push

@@ -22,7 +22,7 @@ interface AttemptListener {
   onFailure(error: unknown): void
 }
 
-/** Writes attempts in groups, one after another. Writes a failure immediately, because it can disable the webhook. */
+/** Writes attempts in groups, one group at a time. Writes a failure immediately, because it can disable the webhook. */
 export function createAttemptBuffer(
   { workspaceId, id }: StoredWebhook,
   job: Job,
@@ -96,7 +96,7 @@ export function createAttemptBuffer(
 
 /**
  * Records attempts and the health of their webhook. Returns the changed webhook; undefined for a deleted webhook. The
- * caller must hold the job of the webhook.
+ * caller must have the lease of the webhook's job.
  */
 export async function recordAttempts(
   tx: Repositories,

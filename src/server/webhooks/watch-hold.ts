@@ -12,8 +12,8 @@ const findStates = grouped((store: Store, take: () => Job[]) =>
     const jobs = take()
     const held = new Set(await tx.jobs.lockHeld(jobs))
     const subjects = [...held].map(({ subject }) => subject)
-    // Delete the waiting jobs of these webhooks: a sender that holds a job also sends newer deliveries of its webhook.
-    // Otherwise, every poll of the queue would have to skip each waiting job.
+    // Delete the waiting jobs of these webhooks, because every poll of the queue would have to skip them. They are not
+    // needed: the sender with the lease of a webhook's job also sends the newer deliveries of this webhook.
     if (subjects.length > 0) await tx.jobs.deleteWaiting('deliver-webhooks', ...subjects)
     return jobs.map((job) => held.has(job))
   }),

@@ -101,7 +101,7 @@ export class AuditLog extends Repository {
     const query = this.db('audit_entries')
     const where = (column: string, values: readonly (string | null)[]) => {
       if (values.length === 1) query.where(`audit_entries.${column}`, values[0]!)
-      // For several values, no index has the entries in the order of the list. Read the log from its end instead, and
+      // No index returns the entries of several values newest first. Read the log from its newest entry instead, and
       // filter.
       else whereAny(this.db, query, `audit_entries.${column}`, values)
     }

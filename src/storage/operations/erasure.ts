@@ -111,8 +111,8 @@ export class Erasure extends Repository {
     const key = KEY.join(', ')
     const ofGates = `workspace_id = :workspaceId and counter = 'scans-by-gate' and "key" <> ''`
     const empty = `select ${key} from counts where ${ofGates} group by ${key} having sum(n) = 0`
-    // On PostgreSQL, lock the slots of a count. Otherwise, another transaction could add to a slot before it is
-    // deleted.
+    // On PostgreSQL, a count is the sum of several rows, its slots (decisions/0005). Lock them. Otherwise, another
+    // transaction could add to a slot before it is deleted.
     const held = `select ${key}, n from counts where ${ofGates} and (${key}) in (${empty}) ${rowLock(this.db, 'for update')}`
     const sql = `with held as (${held}) delete from counts
       where ${ofGates} and (${key}) in (select ${key} from held group by ${key} having sum(n) = 0)`

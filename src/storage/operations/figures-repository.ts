@@ -34,7 +34,7 @@ const BLOCK_HOURS = 28 * 24
 /** The maximum number of rows of a project that one transaction packs. */
 const MOST_ROWS = 1_000
 
-/** The hourly figures of projects. Triggers count most of them (decisions/0005). */
+/** The hourly figures of projects. Database triggers maintain most of these figures (decisions/0005). */
 export class Figures extends Repository {
   /**
    * Sums the counts of a project in a range of hours. For each kind of event, returns one sum per bucket of hours.
@@ -70,7 +70,7 @@ export class Figures extends Repository {
     return sums
   }
 
-  /** Adds figures that no trigger counts. Call it in the transaction of the event. */
+  /** Adds figures that no trigger maintains. Call it in the transaction of the event. */
   async insert(workspaceId: string, counted: NewFigure[]): Promise<void> {
     if (counted.length === 0) return
     const slot = await findCountSlot(this.db)

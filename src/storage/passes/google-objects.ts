@@ -20,7 +20,7 @@ export interface SentObject {
   templateVersionId: string
 }
 
-/** An earlier object of a pass, for example with a previous kind. It is expired, and can still be on phones. */
+/** An earlier object of a pass, for example of another kind. It is expired, and can still be on phones. */
 export type FormerObject = Omit<SentObject, 'classSuffix'>
 
 const FORMER = mapping({ kind: plain<GoogleKind>(), objectSuffix: text, templateVersionId: text })

@@ -202,7 +202,7 @@ export class Identities extends Repository {
 
   /**
    * Returns up to `limit` workspaces and up to `limit` projects with this default identity. With `workspaceId`, returns
-   * only those of this workspace.
+   * only this workspace and its projects.
    */
   async listUses(
     { id, platform }: Pick<StoredIdentity, 'id' | 'platform'>,

@@ -263,7 +263,8 @@ export function createClaims(folder: string, name: string): Claims {
       } finally {
         await rm(draft)
       }
-      // Check that this claim has the highest number: a slow process can reuse a number that was already removed.
+      // Check that this claim has the highest number: a slow process can reuse a number whose file was already
+      // removed.
       if ((await find())?.id !== id) return undefined
       const lower = (await listNumbers()).filter((other) => other < number)
       await Promise.all(lower.map((other) => rm(fileOf(other), { force: true })))

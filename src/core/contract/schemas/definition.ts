@@ -78,7 +78,7 @@ const MAX_STATES = 100
 const choiceOf = <Value extends z.ZodType>(value: Value) =>
   z.strictObject({
     by: text(1, 255),
-    /** The value for each state. The empty text can be a state. */
+    /** The value for each state. A state is empty if `by` is filled with an empty text. */
     map: withoutProto(z.record(text(0, 255), value)).refine(
       (map) => Object.keys(map).length <= MAX_STATES,
       `Must have at most ${MAX_STATES} states`,

@@ -18,7 +18,7 @@ export class ServerKeyError extends SetupError {
 
 export interface ServerKeys {
   current: Buffer
-  /** The server keys before earlier rotations. Secrets and links that were made with them are still valid. */
+  /** The server keys that rotations replaced. Secrets and links that were made with them are still valid. */
   previous: Buffer[]
 }
 

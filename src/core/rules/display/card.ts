@@ -60,8 +60,8 @@ export interface Card extends About {
   /** The time zone that determines when a day begins. UTC if undefined. */
   timeZone?: string | undefined
   /**
-   * The time zone in which times are shown if `timeZone` is not set: the zone of the origin of a trip, or else of the
-   * redemption policy. An IANA name or an offset such as UTC+2. Default: UTC.
+   * The time zone in which times are shown if `timeZone` is not set: the zone of the origin of the trip or, without
+   * one, the zone of the redemption policy. An IANA name or an offset such as UTC+2. Default: UTC.
    */
   fallbackZone?: string
   links: { label: string; url: string }[]

@@ -85,7 +85,7 @@ export function localeOfValue({ timeZone }: ValueType, locale: ValueLocale): Val
 }
 
 function formatNumber(text: string, options: Intl.NumberFormatOptions, { language }: ValueLocale): string {
-  // Pass the text. If converted to a number, a long value would lose digits.
+  // Format the text itself, because a long value would lose digits if it were converted to a number.
   return numberFormat(language, options).format(text as Intl.StringNumericLiteral)
 }
 

@@ -88,7 +88,7 @@ const posterTagsOfType: Record<string, string[]> = {
   PKEventTypeSports: ['homeTeamAbbreviation', 'awayTeamAbbreviation'],
 }
 
-/** Warns about missing tags of a poster ticket. Assumes that a variable without an example has a value. */
+/** Warns about missing semantic tags of a poster ticket. Assumes that a variable without an example has a value. */
 function* lintPosterTicket({ definition, passType, apple }: AppleFacts): Generator<Warning> {
   if (!apple || passType !== 'eventTicket' || !isPosterTicket(definition.apple)) return
   const scope = exampleScope(definition)

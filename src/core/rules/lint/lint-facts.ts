@@ -14,7 +14,7 @@ export interface AppleFacts {
   /** A sample pass with long values, as an iPhone shows it. `null` if the server does not issue for Apple. */
   apple: Card | null
   images: Partial<Record<ImageRole, PixelSize>>
-  /** The known uploaded strips by image ID. */
+  /** The sizes and mosaics of uploaded strips, by image ID. */
   strips: ReadonlyMap<string, StripPixels>
 }
 

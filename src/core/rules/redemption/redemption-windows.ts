@@ -104,7 +104,8 @@ export interface Placement {
   at: Date
   /**
    * The time that determines activation and period. Without a validity date, this is `at`. With a validity date, this
-   * is the start of the selected window, or else of the date, because the time of day must not affect the decision.
+   * is the start of the selected window or, without a window, of the date, because the time of day must not affect
+   * the decision.
    */
   asOf: Date
   /** The window that a validity date selects. */

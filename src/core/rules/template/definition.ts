@@ -110,7 +110,7 @@ function* checkGoogleKeys({ google }: Definition): Generator<Issue> {
       if (google?.[role]?.[key] === undefined) continue
       yield {
         path: ['google', role, key],
-        message: 'Is set by the service and cannot be overridden: send a notification',
+        message: 'Cannot be set in a definition: to notify holders, send a notification',
       }
     }
   }

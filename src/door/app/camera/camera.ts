@@ -126,7 +126,7 @@ export function useCamera(isWanted: boolean): UsedCamera {
     : { camera: opened, problem: null, retry }
 }
 
-/** The light and zoom of a camera. They are kept while decisions are shown. */
+/** The light and zoom of a camera. A decision that covers the camera does not change them. */
 export interface CameraControls {
   camera: Camera | null
   isLit: boolean

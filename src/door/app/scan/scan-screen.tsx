@@ -42,7 +42,8 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
   useWakeLock()
   const close = () => setPanel(null)
   const { shown } = scanning
-  // Close the sheet for a new decision, which the sheet would hide. Keep the lock, which does not hide the decision.
+  // When there is a new decision, close the open sheet, because it would hide the decision. Keep the lock, which does
+  // not hide it.
   useEffect(() => {
     if (shown) setPanel((open) => (open === 'lock' ? open : null))
   }, [shown])

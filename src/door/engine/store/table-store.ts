@@ -97,7 +97,8 @@ export class TableStore implements EngineStore {
       await tx.put('attempts', [begun])
       return begun.externalRef
     }
-    // The attempt must survive the end of this page, but not a power failure, because no person was admitted yet.
+    // The attempt must survive if this page is closed. It need not survive a power failure, because no person was
+    // admitted yet.
     return this.#db.write(['attempts'], begin, RELAXED)
   }
 

@@ -71,7 +71,7 @@ export const addTogether = grouped(
         added.set(one, made)
         return { entry: made.entry, isNew: true }
       })
-      // One time for all passes is exact enough: the times of concurrent requests differ by milliseconds.
+      // The same time for all passes is exact enough: the times of concurrent requests differ by milliseconds.
       const at = new Date(Math.max(...asked.map(({ context }) => context.now.getTime())))
       await writeEntries(tx, workspaceId, [...added.values()], at)
       const done = [...added].map(([{ context, passId }, { entry }]) => ({ context, targetId: entry.id, passId }))

@@ -59,7 +59,10 @@ function toReply({ entry, isNew }: AddedEntry) {
   return new Reply(isNew ? 201 : 200, { entry: toEntry(entry) })
 }
 
-/** Returns an entry as responses show it, always with the same bytes for the same entry. */
+/**
+ * Returns an entry in the format of the API. The order of its properties is fixed, so that every response has the same
+ * bytes for an entry.
+ */
 function toEntry(entry: StoredEntry): BalanceEntry {
   const { id, passId, name, delta, value, externalRef, reason, scanId, reversesEntryId, createdAt } = entry
   return {

@@ -50,7 +50,7 @@ export const voidTogether = grouped(
         const pass = passes.get(passId)
         return pass && pass.status !== 'VOID' ? [{ pass, reason, context, correlationId: context.correlationId }] : []
       })
-      // One time for all passes is exact enough: the times of concurrent requests differ by milliseconds.
+      // The same time for all passes is exact enough: the times of concurrent requests differ by milliseconds.
       const at = new Date(Math.max(...requests.map(({ context }) => context.now.getTime())))
       await voidPasses(tx, workspaceId, possible, at)
       const done = possible.map(({ pass, context }) => ({ context, targetId: pass.id }))

@@ -195,7 +195,7 @@ export async function writeScans(
   const voidings = accepted.flatMap(({ decision: { debit, pass }, correlationId }) =>
     debit?.exhausts && pass && pass.status !== 'VOID' ? [{ pass, reason: 'exhausted', correlationId }] : [],
   )
-  // One time for all passes is exact enough: the times of concurrent scans differ by milliseconds.
+  // The same time for all passes is exact enough: the times of concurrent scans differ by milliseconds.
   await voidPasses(tx, workspaceId, voidings, latest(written))
   return new Set(written)
 }

@@ -215,7 +215,8 @@ interface MovementFields {
 
 /**
  * Returns a scan with its zone and direction. By default, these are the zone and direction of the door. A scan can
- * override them: other servers notice a change of the door up to a second later, and reports contain earlier scans.
+ * override them, because this server can learn of a change of the door up to a second late, and an uploaded offline
+ * scan can be older than the change.
  * @throws ApiError VALIDATION_ERROR for a direction without a zone
  */
 export function inZone<S extends MovementFields>(scan: S, { token: { door } }: Pick<RequestContext, 'token'>): S {

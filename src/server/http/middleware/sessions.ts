@@ -18,7 +18,7 @@ const IDLE_MS = 3_600_000
 /** The secret of a session in a cookie: 32 random bytes as base64url. */
 const SECRET = /^[A-Za-z0-9_-]{43}$/
 
-/** The Authorization header with a session token. The prefix `pss_` distinguishes it from the secret of a cookie. */
+/** The Authorization header with a session token. The prefix `pss_` distinguishes the token from a cookie secret. */
 const SESSION_TOKEN = /^Bearer +(pss_[A-Za-z0-9_-]{43}) *$/i
 
 export function newSessionSecret(): string {

@@ -15,7 +15,7 @@ interface Task {
 
 const SETTINGS = '`PASSES_URL` is the address of this server, and `PASSES_TOKEN` an access token.'
 
-/** The tasks that most programs start with. Tests run their programs. */
+/** The tasks that most API clients start with. Tests run the example programs of each task. */
 const tasks: Task[] = [
   {
     title: 'Create a pass',

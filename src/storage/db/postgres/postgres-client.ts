@@ -159,8 +159,8 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
 }
 
 /**
- * Sends the statement together with all statements of the same turn of the event loop, and with earlier silent
- * statements. Only queues a silent statement, which is then sent with the next statement.
+ * Sends the statement together with all statements of the same turn of the event loop, and with the queued silent
+ * statements. A silent statement is not sent immediately: it is queued until the next statement that is not silent.
  */
 async function sendLater(connection: PostgresConnection, outbox: Outbox, query: Sent): Promise<Sent> {
   if (query.options?.isSilent) {

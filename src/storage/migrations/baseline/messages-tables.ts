@@ -42,7 +42,8 @@ export async function createMessages(db: Knex): Promise<void> {
     table.index(['workspace_id', 'class_suffix'])
   })
 
-  // No foreign keys. Otherwise, a fan-out would look up and lock a million passes, which are never deleted.
+  // No foreign keys. With them, a fan-out to a million passes would look up and lock each pass. They are not needed,
+  // because passes are never deleted.
   await db.schema.createTable('notifications', (table) => {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable()

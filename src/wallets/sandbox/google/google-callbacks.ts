@@ -92,8 +92,8 @@ async function attempt(url: string, body: string, stopped: AbortSignal): Promise
 }
 
 function signIntermediate(key: KeyObject, root: KeyObject, expiresAt: number) {
-  // Escape equals signs, as Google does. A receiver then fails if it verifies a parsed and reserialized key instead of
-  // the signed text.
+  // Escape equals signs, as Google does. The sandbox thus exposes receivers that parse and reserialize the key before
+  // they verify it, instead of verifying the signed text.
   const signedKey = JSON.stringify({ keyValue: spki(key), keyExpiration: String(expiresAt) }).replaceAll('=', '\\u003d')
   return { signedKey, signatures: [signParts(root, SENDER, PROTOCOL, signedKey)] }
 }
