@@ -15,10 +15,11 @@ export default class Issue extends BulkCommand {
     'in the folder of the CSV file; each file is uploaded once. In column names, case, spaces, underscores, and ' +
     'hyphens are ignored. The file must be UTF-8 or UTF-16; save a workbook (.xlsx) as CSV first.\n\n' +
     'Each row counts as created, present (the pass exists and equals the row), updated, differs, void, or failed. If ' +
-    'the pass differs or is void, the row fails and gets no links; the error lists the differing columns. --existing ' +
-    'keep accepts such passes. --existing update changes passes that differ, and removes variables whose cell is ' +
-    'empty. Before the first change, a plan shows the number and the first rows of each outcome; in a terminal, you ' +
-    'must confirm it. A variable without a column is neither compared nor changed.\n\n' +
+    'the pass differs or is void, the row fails and gets no links; the error lists the differing columns. With ' +
+    '--existing keep, the row does not fail, but still gets no links. --existing update changes passes that differ, ' +
+    'and removes variables whose cell is empty. Before the first change, a plan shows the number and the first rows ' +
+    'of each outcome; in a terminal, you must confirm it. A variable without a column is neither compared nor ' +
+    'changed.\n\n' +
     'A journal next to the file (FILE.csv.journal) records the progress, and prevents concurrent runs. Stop with ' +
     'Ctrl-C; run the same command again to resume. Exits with 0 if every row has its pass, and with 1 if a row ' +
     'failed.'
@@ -32,7 +33,7 @@ export default class Issue extends BulkCommand {
       command: '<%= config.bin %> issue attendees.csv --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --out links.csv',
     },
     {
-      description: 'Write failed rows to a file, to fix and issue them',
+      description: 'Write failed rows to a file that you can correct and issue',
       command:
         '<%= config.bin %> issue attendees.csv --template 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --failures failures.csv',
     },

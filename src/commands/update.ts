@@ -18,7 +18,7 @@ export default class Update extends BulkCommand {
       command: '<%= config.bin %> update balances.csv --dry-run',
     },
     {
-      description: 'Write failed rows to a file, to fix and update them',
+      description: 'Write failed rows to a file that you can correct and run again',
       command: '<%= config.bin %> update balances.csv --failures failures.csv',
     },
     {

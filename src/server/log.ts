@@ -45,8 +45,8 @@ function repeatableFailure([facts, message]: readonly unknown[]): string | undef
 }
 
 /**
- * Omits the stack and the SQL statement if the database is unavailable: they do not explain the outage, and every
- * failing request would log them. knex puts the statement before the message.
+ * Serializes an error for the log. If the database is unavailable, omits the stack and the SQL statement: they do not
+ * explain the outage, and every failing request would log them. knex puts the statement before the message.
  */
 function serializeError(error: unknown): unknown {
   const reason = findUnavailability(error)

@@ -145,8 +145,8 @@ export interface Store extends Repositories, Pick<Database, 'passesPerTurn'> {
   forRequests(party: string, options?: RequestStoreOptions): Store
   /**
    * Returns a store for work that a request without a token does for one workspace, such as the registration of a
-   * phone. The work counts toward the share of the workspace, so that phones with passes of one workspace cannot take
-   * the share of all visitors. It waits in a separate queue from the requests of the workspace.
+   * phone. The work uses the workspace's share of the connections. Otherwise, the phones of one workspace could use up
+   * the share of `PUBLIC`. The work waits in a separate queue from the requests of the workspace.
    */
   forVisits(workspaceId: string): Store
   /**

@@ -24,8 +24,8 @@ export abstract class ClientCommand extends BaseCommand {
     token: Flags.string({ summary: 'Access token (PASSES_TOKEN).', helpGroup: 'CONNECTION' }),
     profile: Flags.string({
       summary:
-        'Profile that provides the address and token if flags and variables do not (PASSES_PROFILE; default: set by ' +
-        '"passes profile use").',
+        'Profile with the address and token; flags and environment variables override them (PASSES_PROFILE; default: ' +
+        'set by "passes profile use").',
       helpGroup: 'CONNECTION',
     }),
     timeout: Flags.string({

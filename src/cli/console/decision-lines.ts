@@ -169,8 +169,8 @@ function wrapAtMost(text: string, width: number, most: number): string[] {
 function lastUse({ result, lastAcceptedAt, readAt, scannedAt }: Outcome, now: Date): string[] {
   if (lastAcceptedAt === null || result === 'accepted' || result === 'reversal') return []
   const text = `last let in ${clockTime(lastAcceptedAt)}`
-  // If the scan has a validity date, omit "… ago": the recorded time of the last use can be on that date, and is then
-  // not the real time of the use.
+  // If this scan has a validity date, the last use can have one, too. The recorded time of the last use is then on that
+  // date, and not the real time, so omit "… ago".
   const isShifted = Math.abs(Date.parse(scannedAt) - Date.parse(readAt)) > SKEW_MS
   if (isShifted || Date.parse(lastAcceptedAt) > now.getTime()) return [text]
   return [`${text}, ${age(lastAcceptedAt, now)} ago`]

@@ -82,7 +82,8 @@ export const commands: ResourceCommands = {
   }),
   'member:list': itemsCommand({
     summary: 'List the members of a workspace with their roles and sessions.',
-    description: 'Also lists non-members, while they have a session with a role from a group at the sign-in provider.',
+    description:
+      'Also lists people with a session who are not members, but got a role from a group at the sign-in provider.',
     examples: ['member list', 'member list --workspace acme --json'],
     flags: { ...databaseFlags, workspace: workspaceFlag },
     async read({ flags }) {

@@ -150,8 +150,8 @@ export const commands: ResourceCommands = {
     summary: 'Replace a token with a new one, and let the old one expire soon.',
     description:
       'The new token has the same name, role, and scopes, and is shown once. The old token works until the overlap ' +
-      'ends: replace it within that time. To end it immediately, run "passes token revoke". A token can be rotated ' +
-      'once.',
+      'ends. Before then, set the new token in every program that uses the old one. To revoke the old token ' +
+      'immediately, run "passes token revoke". A token can be rotated once.',
     examples: [
       'token rotate 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27',
       'token rotate 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --overlap 7d --expires-in 90d --json',

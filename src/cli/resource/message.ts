@@ -58,8 +58,9 @@ export const commands: ResourceCommands = {
     summary: 'Send a notification to the phones that hold a pass, now or later.',
     description:
       'iPhones show the text on the lock screen and on the back of the pass. Google Wallet shows the text as a push, ' +
-      'and among the messages of the pass. At most 3 notifications per pass can go to Google in 24 hours; SKIPPED ' +
-      'ones, whose pass is in no Google Wallet, count, too. For all passes of a project, use "passes broadcast send".',
+      'and among the messages of the pass. A pass can have at most 3 notifications for Google Wallet within 24 ' +
+      'hours. A notification also counts if no Google Wallet has the pass (status SKIPPED). For all passes of a ' +
+      'project, use "passes broadcast send".',
     examples: [
       `notify ${PASS} --message "Gate B12"`,
       'notify T-1 --external --message "Doors open at 7" --platform apple --at "in 2h" --json',

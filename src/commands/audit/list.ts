@@ -30,7 +30,8 @@ export default class AuditList extends BaseCommand {
     ...databaseFlags,
     workspace: Flags.string({ summary: 'Only actions in this workspace (name or ID; default: all).' }),
     actor: filterFlag(
-      'Only actions of this token (ID or name), or of this person (email address); "operator" for commands on the database.',
+      'Only actions of this token (ID or name), of this person (email address), or of commands on the database ' +
+        '("operator").',
     ),
     action: filterFlag('Only this action, such as pass.void, or all actions on a kind of object, such as webhook.'),
     target: Flags.string({ summary: 'Only actions on the object with this ID.' }),

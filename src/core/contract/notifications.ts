@@ -72,8 +72,8 @@ export const notifications = {
     scope: 'pass-notifications:write',
     summary: 'Send a notification to a pass, now or later',
     description:
-      'The pass must be ISSUED. At most 3 notifications that target google can be due within 24 hours; SKIPPED ' +
-      'notifications count, too. Beyond this limit, the response is 429, and Retry-After is the number of seconds ' +
+      'The pass must be ISSUED. At most 3 notifications that target google can be due within 24 hours, including ' +
+      'SKIPPED notifications. Beyond this limit, the response is 429, and Retry-After is the number of seconds ' +
       'by which sendAt must be later. If the body has a text for each language, holders see the text in their ' +
       'language, or else in the default language. If the idempotencyKey is already used, the response is 200 with the existing notification, ' +
       'regardless of the other fields.',

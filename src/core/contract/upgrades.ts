@@ -22,7 +22,7 @@ export const UpgradeCreate = z.strictObject({
     .min(1)
     .max(10_000_000)
     .optional()
-    .describe('The maximum number of matching passes, in order of creation. Passes that do not change count, too.'),
+    .describe('The maximum number of matching passes, in order of creation. Passes that stay unchanged also count.'),
   dryRun: z.boolean().default(false).describe('Whether to only check the passes, and change none.'),
 })
 export type UpgradeCreate = z.output<typeof UpgradeCreate>

@@ -23,7 +23,7 @@ interface ActionButtonProps<N extends ActionName> {
   projectId: string | null
 }
 
-/** Without a session, no action is permitted. */
+/** Returns a function that checks whether an action is permitted. Without a session, no action is permitted. */
 export function useCanAct(): (name: ActionName, projectId: string | null) => boolean {
   const { acting } = useDesk()
   return (name, projectId) => acting !== null && isPermitted(name, acting.grants, projectId)

@@ -59,8 +59,10 @@ export interface DoorEngine {
    */
   dismiss(code: Problem['code']): Promise<void>
   /**
-   * Removes this door from this phone: uploads pending entries if possible, then removes the token and the stored list.
-   * @returns the number of entries that are still pending; they are kept for the next door of the project
+   * Removes this door from this phone: uploads pending entries (scans, reversals, and counts) if possible, then removes
+   * the token and the stored list.
+   * @returns the number of entries that are still pending. The phone keeps them, and uploads them if it becomes a door
+   *   of the same project again
    */
   forget(): Promise<number>
   /** Uploads pending entries. Also waits until a running update of the stored list has ended. */
@@ -156,7 +158,7 @@ export interface EngineState {
   listRejection: string | null
   /** The server's reason for rejecting all uploads; `null` if it accepts them. */
   uploadRejection: string | null
-  /** The number of decisions, reversals, and counts without a scan that are not uploaded. */
+  /** The number of decisions, reversals, and counts of people that are not uploaded. */
   pending: number
   /** This phone's decisions with which the server disagreed, newest first. */
   conflicts: readonly Decision[]
@@ -218,15 +220,18 @@ export type Problem =
   /** The browser removed the stored data, including `pending` decisions that were not uploaded. */
   | { code: 'storage_lost'; pending: number }
   /**
-   * The door was revoked, or its token expired: nothing is evaluated, and pending entries are kept for the next door of
-   * the project.
+   * The door was revoked, or its token expired: nothing is evaluated. The phone keeps pending entries, and uploads them
+   * if it becomes a door of the same project again.
    */
   | { code: 'revoked' }
   /** Pending decisions of a door of another project, which a door of this project cannot upload. */
   | { code: 'pending_elsewhere'; pending: number }
   /** A zone of this door was deleted, so that scans no longer count people in it. */
   | { code: 'zone_deleted'; name: string }
-  /** The zone of this exit was deleted: nothing is evaluated until another zone, or no zone, is chosen. */
+  /**
+   * The zone of this exit was deleted: nothing is evaluated until a user chooses another zone, or to scan without a
+   * zone.
+   */
   | { code: 'exit_deleted' }
   /**
    * The server rejected exits counted without a scan, because the number of people inside would become negative (for

@@ -201,7 +201,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     known.connection = { connection: 'unknown', offlineSince: null }
   }
 
-  /** Removes the door whose token the server rejected. Pending entries are kept for the next door of the project. */
+  /** Removes the door whose token was rejected. Pending entries stay for this phone's next door of the same project. */
   async function revoked(token: string): Promise<void> {
     if (known.identity?.token !== token) return
     const ended = endDoor()

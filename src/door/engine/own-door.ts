@@ -22,8 +22,8 @@ interface OwnDoorOptions {
   /** Called when the number of people inside the zone was read from the server. */
   onZone: () => void
   /**
-   * Called with the name of a deleted zone of this door, and with `null` when a zone or no zone is chosen. Not called
-   * if the current zone of an exit is deleted: `deletedExit` is set instead.
+   * Called with the name of this door's zone when the zone is deleted, and with `null` when `setMovement` sets or
+   * removes the zone. If this door is an exit, the deletion of its zone sets `deletedExit` instead.
    */
   onDeleted: (name: string | null) => void
 }

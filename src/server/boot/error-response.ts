@@ -39,7 +39,7 @@ export function respondWithError(
   return response
 }
 
-/** Whether a request is for a hosted link or a join page, whose errors are pages unless the client wants JSON. */
+/** Whether a request is for a hosted link or a join page. For both, errors are pages unless the client wants JSON. */
 function isOpenedLink({ req, url }: H3Event): boolean {
   if (url.pathname.startsWith('/join/')) return true
   return ['GET', 'HEAD'].includes(req.method) && url.pathname.startsWith('/l/')

@@ -20,7 +20,10 @@ export interface AppleFilesWatch {
   stop(): Promise<void>
 }
 
-/** The interval of checks. A change is loaded at the second check, which must be within 10 seconds. */
+/**
+ * The interval of checks, in milliseconds. New files are loaded by the second check that reads them, which must be at
+ * most 10 seconds after the change.
+ */
 const CHECK_MS = 3_000
 
 /**

@@ -36,7 +36,7 @@ type Result<R> = R extends { status: infer Status extends number; body: infer Bo
   ? Body | Reply<Status, Body>
   : never
 
-/** An encoded body of a page. Its cursor must already be sealed. */
+/** A list page as compressed JSON. Its cursor must already be sealed. */
 type Encoded<R> = R extends { body: infer Body } ? EncodedBody<Body> : never
 
 /** One handler for each operation of a resource. A missing or mismatched handler does not compile. */

@@ -86,7 +86,10 @@ function toStored({ bytes, ...size }: ImageFile): StoredImageFile {
   return { size: nameOf(size), data: bytes }
 }
 
-/** Returns a file name that contains the size. A later version with other sizes then creates other files. */
+/**
+ * Returns the name of the file in a size. It contains the size, so that a release that needs other sizes creates new
+ * files instead of using the stored ones.
+ */
 function nameOf({ width, height, scale }: ImageSize): string {
   return `${width}x${height}@${scale}`
 }

@@ -85,7 +85,7 @@ export function render(pass: StoredPass, issuing: Issuing, language?: string): P
   return renderOr(() => issuing.render(pass, language), toFailedLink)
 }
 
-/** Returns the error for the visitor of a pass that cannot be rendered. */
+/** Returns the error for a link whose pass cannot be rendered. */
 export function toFailedLink({ message }: ApiError): ApiError {
   return new ApiError('LINK_REVOKED', { message, details: { reason: 'failed' } })
 }

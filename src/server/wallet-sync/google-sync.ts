@@ -176,8 +176,8 @@ export function createGoogleSync(options: GoogleSyncOptions) {
   }
 
   /**
-   * Whether a pass must be sent again before its save link is created, because its class has an ID that is too long for
-   * the link. The new class ID is short.
+   * Whether a pass must be sent again before its save link is created, because the ID of its class is too long for the
+   * link. Sending the pass gives it a class with a short ID.
    */
   function hasLongClassName({ googleClassId }: StoredPass, { classSuffix }: GooglePlace): boolean {
     return googleClassId !== null && isLongClassSuffix(classSuffix)

@@ -221,7 +221,7 @@ async function check(
     })
     return { pass, ...(rejection && { rejection }) }
   } catch (error) {
-    // Throw an error that might be temporary, so that the job is retried.
+    // Rethrow an error that might be temporary, so that the job is retried.
     if (!(error instanceof ApiError) || 'retry-after' in error.headers) throw error
     return { pass, error: { code: error.code, message: error.message } }
   }

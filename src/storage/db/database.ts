@@ -33,8 +33,8 @@ export interface Database extends Connections {
   /** Like `forRequests`, for requests without a token that write to a pass or page of this workspace. */
   forVisits(workspaceId: string): Connections
   /**
-   * Returns connections for the jobs of a party. The party has a limited share of the connections. Its statements and
-   * its waits for a connection have no time limit.
+   * Returns connections for a party: a workspace that runs jobs, or a queue that claims jobs. The party has a limited
+   * share of the connections. Its statements and its waits for a connection have no time limit.
    */
   forJobs(party: string): Connections
   /**

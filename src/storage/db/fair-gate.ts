@@ -203,13 +203,13 @@ function isBefore(rank: number[], other: number[]): boolean {
   return place >= 0 && rank[place]! < other[place]!
 }
 
-/** The weighted time that each name used, in milliseconds. */
+/** The weighted time of turns, in milliseconds, per name. A name is the `name` of a party, or its kind of work. */
 class UsedTime {
   private readonly used = new Map<string, number>()
   private readonly savings: number
   /**
-   * The largest used time of a name at the start of a turn. `of` raises each used time to at least `most - savings`, so
-   * that a name that was idle for long does not block all others.
+   * The largest used time that a name had at the start of a turn. `of` raises each used time to at least
+   * `most - savings`, so that a workspace that was idle for long does not block all others.
    */
   private most = 0
 
@@ -225,7 +225,10 @@ class UsedTime {
     return Math.max(this.used.get(name) ?? 0, this.most - this.savings)
   }
 
-  /** Returns the used time of a name when it last began or ended a turn. Unlike `of`, does not raise the time. */
+  /**
+   * Returns the time that a name had used at the last start or end of one of its turns. Unlike `of`, returns this time
+   * even if it is below `most - savings`.
+   */
   counted(name: string): number {
     return this.used.get(name) ?? this.most - this.savings
   }

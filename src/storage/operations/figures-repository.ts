@@ -15,7 +15,7 @@ export interface Figure {
   n: number
 }
 
-/** A row of `figures`, or a row of `packed_figures`, whose `hour` is the number of its block. */
+/** A row of `figures` (`packed` is null), or of `packed_figures` (`hour` is the number of its block of 28 days). */
 interface StoredFigure extends Figure {
   packed: Uint8Array | null
 }

@@ -7,8 +7,9 @@ import type { StoredScan } from '../scans/scan-row.ts'
 import type { DueDelivery } from '../webhooks/delivery-row.ts'
 
 /**
- * The outcome of a job run. `put_off` means snoozed, and `gave_up` means discarded. After the end of a lease, the
- * outcome is `lapsed`, or `quarantined` if the job does not run again.
+ * The outcome of a job run. `put_off`: the job runs again later, and this run does not count as an attempt. `gave_up`:
+ * the job failed, and runs again only if an operator retries it. If the lease ended before the run did, the outcome is
+ * `lapsed`, or `quarantined` if the job has lapsed MAX_JOB_LAPSES times.
  */
 export type JobOutcome = 'done' | 'retried' | 'put_off' | 'gave_up' | 'lapsed' | 'quarantined'
 

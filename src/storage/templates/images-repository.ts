@@ -53,7 +53,7 @@ export class Images extends Repository {
     return this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).select(RECORD)
   }
 
-  /** Skips existing files, because two servers can derive the same file. */
+  /** Inserts derived files of an image. Skips existing files, because two servers can derive the same file. */
   async insertFiles(workspaceId: string, imageId: string, files: StoredImageFile[]): Promise<void> {
     const rows = files.map(({ size, data }) => ({ image_id: imageId, workspace_id: workspaceId, size, data }))
     if (rows.length > 0) await this.db('image_files').insert(rows).onConflict(['image_id', 'size']).ignore()

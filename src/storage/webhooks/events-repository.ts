@@ -126,7 +126,7 @@ export class Events extends Repository {
 
   /** Writes an event for one endpoint, regardless of its subscriptions. */
   async insertFor(workspaceId: string, target: Target, event: NewEvent, at: Date): Promise<StoredDelivery> {
-    // The epoch 0 has no effect: an epoch only selects the subscribed endpoints, and the only delivery is created here.
+    // Any epoch would do: an epoch serves only to select the endpoints of an event, and this event is for `target`.
     const [row] = await this.write(workspaceId, [event], 0, at)
     // Without a position, the event is not in the stream.
     await this.db('events').where({ id: row!.id }).update({ position: null })

@@ -226,7 +226,7 @@ export class Webhooks extends Repository {
   }
 }
 
-/** Returns the epoch at which each type was subscribed, as JSON. Existing subscriptions keep their epoch. */
+/** Returns the epoch of each subscription, by event type, as JSON. Existing subscriptions keep their epoch. */
 function subscribedAt(events: readonly string[], epoch: number, before: Record<string, number> = {}): string {
   return JSON.stringify(Object.fromEntries(events.map((type) => [type, before[type] ?? epoch])))
 }

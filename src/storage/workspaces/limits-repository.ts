@@ -183,7 +183,7 @@ export class Usage extends Repository {
     return { limit, total: Number(row.total), near: Number(row.near) }
   }
 
-  /** Includes drafts of deleted templates, whose rows remain. */
+  /** Returns a query for all drafts of a workspace. Deleted templates keep their drafts, which are included. */
   private drafts(workspaceId: string) {
     return this.db('template_versions').where({ workspace_id: workspaceId }).whereRaw(`stage = 'draft'`)
   }

@@ -214,7 +214,9 @@ export function zip(entries: readonly ZipEntry[], before: readonly ZipPart[] = [
   const directorySize = sum((part) => part.directory.length)
   const size = directoryStart + directorySize + END_RECORD
   const count = sum((part) => part.count)
-  if (count > MAX_ENTRIES || size > MAX_BYTES) throw new RangeError(`A zip cannot hold ${size} bytes.`)
+  if (count > MAX_ENTRIES || size > MAX_BYTES) {
+    throw new RangeError(`A zip of ${count} entries and ${size} bytes needs the 64-bit format, which is not supported.`)
+  }
 
   const archive = Buffer.allocUnsafe(size)
   let local = 0

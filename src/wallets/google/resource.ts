@@ -60,7 +60,10 @@ export function classSuffixOf(owner: ClassOwner, kind: GoogleKind): string {
   return owner.classDigest ? `${createHash('sha256').update(long).digest('hex').slice(0, 32)}-${kind}` : long
 }
 
-/** Returns the long form of the suffix. With a class key, only earlier releases sent this form. */
+/**
+ * Returns the long form of the suffix of the class ID. It is the current form for passes without a class key. With a
+ * class key, only classes that earlier releases created have it.
+ */
 export function longClassSuffixOf({ templateId, templateVersion, classDigest }: ClassOwner, kind: GoogleKind): string {
   return `${VERSION_CLASS}${templateId}-v${templateVersion}-${kind}${classDigest ? `-${classDigest}` : ''}`
 }
@@ -75,7 +78,7 @@ export function idOf({ issuerId }: Pick<GoogleIssuer, 'issuerId'>, suffix: strin
   return `${issuerId}.${suffix}`
 }
 
-/** Returns the pass with another kind, for an existing object whose kind cannot change. */
+/** Returns the pass with the kind of an existing object, because an object cannot change its kind. */
 export function asKind(pass: WalletPass, kind: GoogleKind): WalletPass {
   const asOf = (card: Card) => cardAsKind(card, kind)
   const { translations, templateTranslations } = pass

@@ -51,7 +51,7 @@ function policyOf<N extends z.ZodType, D extends z.ZodType, Z extends z.ZodType,
   })
 }
 
-/** The redemption policy of a pass, which scans enforce. A window without a start or end is open on this side. */
+/** The redemption policy of a pass, which scans enforce. A window without a start or end is open on that side. */
 export const RedemptionPolicy = policyOf({
   integer,
   dateTime: Timestamp,

@@ -10,7 +10,7 @@ import type { ListedScan, OwnMovement, OwnScan, ReversedScan } from './own-scans
  */
 export type ZoneAtDoor = Pick<Zone, 'id' | 'capacity' | 'whenFull' | 'inside' | 'resetAt'>
 
-/** An action of a door that can change the occupancy of a zone: a movement, its reversal, or a count without a scan. */
+/** An action of a door that can change the occupancy of a zone: a movement, its reversal, or an adjustment. */
 export interface OwnChange {
   kind: 'accepted' | 'reversed' | 'denied' | 'counted'
   movement?: Pick<OwnMovement, 'zoneId' | 'direction' | 'at'> | undefined

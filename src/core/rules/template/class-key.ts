@@ -87,8 +87,9 @@ function isShared(name: string): boolean {
 }
 
 /**
- * Checks the texts of a class, because all holders of its passes see them. A text can contain the value of a single
- * pass only if the class key also contains it.
+ * Checks the class key, and the placeholders in the texts of a class, which all holders of its passes see. Without a
+ * class key, `google.class` can contain only the names of the template and the project. With a class key, a placeholder
+ * whose value is unique for each pass (see `placeholdersOfOnePass`) is allowed only if the key also contains it.
  */
 export function* checkClassTexts({ google, event }: Definition): Generator<Issue> {
   const { classKey } = google ?? {}

@@ -13,7 +13,10 @@ export interface Identity {
   token: string
   door: DoorProperties
   isMovementUnsent?: boolean | undefined
-  /** The ID of this exit's zone, if it was deleted. The door does not scan until a user chooses a zone or no zone. */
+  /**
+   * The ID of this exit's zone, if it was deleted. The door does not scan until a user chooses another zone, or to scan
+   * without a zone.
+   */
   deletedExit?: string | undefined
 }
 
@@ -39,7 +42,7 @@ export interface JournalEntry extends OwnScan {
   projectId: string
   /** The pass whose uses the entry changes, if any. */
   passId?: string | undefined
-  /** The type of the entry: an accepted scan, a denied scan, a reversal, or a count of people without a scan. */
+  /** The type of the entry: an accepted scan, a denied scan, a reversal, or people counted without a scan. */
   kind: 'accepted' | 'reversed' | 'denied' | 'counted'
   /** The project to which the entry must be uploaded; omitted after the upload. */
   waits?: string | undefined
@@ -158,7 +161,7 @@ export interface EngineStore {
 
   /** Stores zones of the server, as `learnZones` in `zone-rows.ts` describes. */
   learnZones(zones: readonly ServerZone[], options: LearnOptions): Promise<void>
-  /** Stores a count of people without a scan. */
+  /** Stores people who were counted in or out without a scan. */
   adjust(entry: JournalEntry): Promise<void>
   /**
    * Stores the reversal of a count without a scan, unless the count is already reversed or was permanently rejected.

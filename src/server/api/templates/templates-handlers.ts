@@ -34,7 +34,7 @@ export const templates: Handlers<typeof contract> = {
     const { store, workspaceId, now } = context
     if (Object.keys(body).length === 0) {
       throw new ApiError('MISSING_REQUIRED_FIELD', {
-        message: 'Give at least one of name, description, passType, projectId, key.',
+        message: 'Give at least one of name, description, passType, projectId, and key.',
       })
     }
     return store.transaction(async (tx) => {

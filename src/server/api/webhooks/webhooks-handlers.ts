@@ -45,7 +45,7 @@ export const webhooks: Handlers<typeof contract> = {
   update: async ({ params, body }, context) => {
     const { store, services, workspaceId, now } = context
     if (Object.keys(body).length === 0) {
-      throw new ApiError('MISSING_REQUIRED_FIELD', { message: 'Give at least one of url, events and description.' })
+      throw new ApiError('MISSING_REQUIRED_FIELD', { message: 'Give at least one of url, events, and description.' })
     }
     if (body.url !== undefined) requireAllowed(body.url, services.outbound)
     return store.transaction(async (tx) => {

@@ -69,7 +69,7 @@ async function createApple(db: Knex): Promise<void> {
     table.uuid('id').primary()
     table.uuid('workspace_id').notNullable().references('workspaces.id')
     table.uuid('pass_id').notNullable()
-    // The digest of the device ID in the message, if any.
+    // The digest of the device ID in the message; null if the message contains no device ID.
     table.text('device')
     table.text('message').notNullable()
     table.index(['workspace_id', 'id'])

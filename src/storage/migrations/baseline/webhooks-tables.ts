@@ -11,7 +11,8 @@ export async function createWebhooks(db: Knex): Promise<void> {
     table.text('url').notNullable()
     // The subscribed event types as a JSON list.
     table.text('events').notNullable()
-    // A JSON object that maps each event type to the workspace's `webhook_epoch` at its subscription.
+    // A JSON object. For each subscribed event type, it contains the `webhook_epoch` that the workspace had when the
+    // subscription to this type began.
     table.text('subscribed_at').notNullable().defaultTo('{}')
     table.text('description').notNullable()
     table.text('status').notNullable()
