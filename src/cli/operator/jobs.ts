@@ -11,7 +11,7 @@ const jobArgs = { id: Args.string({ description: 'ID of the job, as in "passes j
 
 const jobFlags = {
   ...databaseFlags,
-  all: Flags.boolean({ summary: 'Select all failed and quarantined jobs.' }),
+  all: Flags.boolean({ summary: 'Select all discarded and quarantined jobs.' }),
   workspace: Flags.string({ summary: 'With --all: only one workspace (name or ID).', dependsOn: ['all'] }),
 }
 
@@ -20,7 +20,7 @@ const verifyChains = () => import('../../server/operator/verify-chains.ts')
 
 export const commands: ResourceCommands = {
   'jobs:retry': localCommand({
-    summary: 'Run failed or quarantined jobs again.',
+    summary: 'Retry discarded or quarantined jobs.',
     description:
       'Accesses the database directly; running servers start the jobs within a second. If a job set its pass to ' +
       'FAILED, the status of the pass becomes QUEUED again. With --all, passes that could not be signed also become ' +
@@ -39,7 +39,7 @@ export const commands: ResourceCommands = {
     print: ({ retried }) => `${counted(retried, 'job is', 'jobs are')} due again.`,
   }),
   'jobs:delete': localCommand({
-    summary: 'Delete failed or quarantined jobs.',
+    summary: 'Delete discarded or quarantined jobs.',
     description:
       'Accesses the database directly, not through a server. The work of a deleted job is never done, and its pass ' +
       'does not change: if the job set its pass to FAILED, the pass remains FAILED. A later update of the pass ' +

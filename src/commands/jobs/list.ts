@@ -10,7 +10,7 @@ interface Counts {
   kind: string
   waiting: number
   running: number
-  failed: number
+  discarded: number
   quarantined: number
   oldestRunAt: Date | null
 }
@@ -26,25 +26,22 @@ interface FailedJob {
 }
 
 const shape: ListShape<FailedJob> = {
-  columns: [
-    { name: 'id', title: 'failed job', whole: true },
-    ['state', 'kind', 'subject', 'attempts', 'failedAt', 'error'],
-  ],
+  columns: [{ name: 'id', title: 'job', whole: true }, ['state', 'kind', 'subject', 'attempts', 'failedAt', 'error']],
   table: ['id', 'state', 'kind', 'subject', 'error'],
 }
 
 export default class JobsList extends BaseCommand {
-  static override summary = 'Show waiting, failed, and quarantined jobs of the outbox.'
+  static override summary = 'List pending, discarded, and quarantined jobs.'
   static override description =
-    'Accesses the database directly, not through a server. A job is quarantined if workers stopped four times ' +
-    'while they ran it. Quarantined jobs, and jobs whose last attempt failed, remain until you run ' +
-    '"passes jobs retry" or "passes jobs delete".'
+    'Accesses the database directly, not through a server. A job is discarded after its last attempt failed, and ' +
+    'quarantined if workers stopped four times while they ran it. Such jobs remain until you run "passes jobs retry" ' +
+    'or "passes jobs delete". With --json, `failed` contains the discarded and quarantined jobs.'
   static override examples = ['<%= config.bin %> jobs list', '<%= config.bin %> jobs list --limit 100 --json']
   static override flags = {
     ...databaseFlags,
-    workspace: Flags.string({ summary: 'Only failed and quarantined jobs of this workspace (name or ID).' }),
+    workspace: Flags.string({ summary: 'Only discarded and quarantined jobs of this workspace (name or ID).' }),
     limit: Flags.integer({
-      summary: 'Maximum number of failed and quarantined jobs to show, 1-1,000.',
+      summary: 'Maximum number of discarded and quarantined jobs to show, 1-1,000.',
       default: 20,
       min: 1,
       max: 1000,
@@ -61,14 +58,15 @@ export default class JobsList extends BaseCommand {
       return { counts: await store.backlog.counts(), failed: await store.backlog.listFailed(filter, flags.limit) }
     })
     const isForPeople = !flags.csv && !flags.jsonl && flags.columns === undefined
-    if (isForPeople) this.log(counts.length === 0 ? 'No jobs are waiting.' : `${showCounts(counts)}\n`)
+    if (isForPeople) this.log(counts.length === 0 ? 'No jobs are pending.' : `${showCounts(counts)}\n`)
     if (failed.length > 0 || !isForPeople) {
       const page = onePage<FailedJob>(failed)
-      await this.showList({ pages: page, shape, flags, noun: ['failed job', 'failed jobs'], empty: 'All is well.' })
+      await this.showList({ pages: page, shape, flags, noun: ['job', 'jobs'], empty: 'All is well.' })
     }
     if (failed.length > 0)
-      this.note('To run failed jobs again: passes jobs retry --all (or ID). To delete one: passes jobs delete ID.')
-    return { counts, failed }
+      this.note('To run them again: passes jobs retry --all (or ID). To delete one: passes jobs delete ID.')
+    // `failed` is the former name of `discarded`.
+    return { counts: counts.map((count) => ({ ...count, failed: count.discarded })), failed }
   }
 }
 
@@ -77,9 +75,9 @@ function showCounts(counts: Counts[]): string {
     counts,
     [
       { title: 'Kind', value: ({ kind }) => kind },
-      { title: 'Waiting', value: ({ waiting }) => waiting },
+      { title: 'Pending', value: ({ waiting }) => waiting },
       { title: 'Running', value: ({ running }) => running },
-      { title: 'Failed', value: ({ failed }) => failed },
+      { title: 'Discarded', value: ({ discarded }) => discarded },
       { title: 'Quarantined', value: ({ quarantined }) => quarantined },
       { title: 'Oldest due', value: ({ oldestRunAt }) => (oldestRunAt ? localTime(oldestRunAt) : '') },
     ],

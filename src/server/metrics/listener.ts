@@ -164,9 +164,11 @@ function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
         oldestDueAt ? secondsBetween(oldestDueAt, at) : 0,
       ]),
   )
-  gauge('passes_jobs_set_aside', 'Discarded jobs, which wait for an operator.', ['kind'], ({ discarded }) =>
-    discarded.map(({ kind, count }) => [{ kind }, count]),
-  )
+  for (const [name, help] of [
+    ['passes_jobs_discarded', 'Discarded jobs, which wait for an operator.'],
+    ['passes_jobs_set_aside', 'Deprecated: use passes_jobs_discarded.'],
+  ] as const)
+    gauge(name, help, ['kind'], ({ discarded }) => discarded.map(({ kind, count }) => [{ kind }, count]))
   gauge(
     'passes_jobs_quarantined',
     'Jobs during which a worker stopped or hung four times.',

@@ -12,7 +12,7 @@ const walletUpdates: JobKind[] = platforms.map((platform) => `update-${platform}
 /**
  * Retries discarded or quarantined jobs. If a job set its pass to FAILED, sets the pass to QUEUED. For a wallet update,
  * also writes the event pass.updated, with `manual_requeue` as its only changed field. Without IDs in the filter, also
- * queues passes that could not be signed, because these passes have no failed job.
+ * queues passes that could not be signed, because these passes have no discarded job.
  * @returns the number of jobs that are due now
  */
 export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
@@ -52,14 +52,14 @@ async function issueUnsigned(store: Store, workspaceId: string, at: Date): Promi
   return count
 }
 
-/** Deletes failed jobs permanently. Does not change their passes or other subjects. @returns the number of jobs */
+/** Deletes discarded or quarantined jobs permanently. Does not change their passes or other subjects. @returns the number of jobs */
 export function deleteJobs(store: Store, filter: FailedJobFilter, at: Date): Promise<number> {
   return forFailedJobs(store, filter, 'job.delete', at, (tx, _, jobs) => tx.backlog.delete(idsOf(jobs)))
 }
 
 /**
- * Runs work on one failed job, on all failed jobs of a workspace, or on all failed jobs.
- * @throws OperatorError if the ID does not belong to a failed job
+ * Runs work on one discarded or quarantined job, on all of a workspace, or on all of the server.
+ * @throws OperatorError if the ID does not belong to such a job
  */
 export function withFailedJobs(
   databaseUrl: string,
@@ -71,7 +71,9 @@ export function withFailedJobs(
     const ids = id === undefined ? undefined : isUuidText(id) ? [id.toLowerCase()] : []
     const count = await work(store, { ...(workspaceId && { workspaceId }), ids })
     if (ids && count === 0) {
-      throw new OperatorError(`Job ${id} is neither failed nor quarantined. To list such jobs, run "passes jobs list".`)
+      throw new OperatorError(
+        `Job ${id} is neither discarded nor quarantined. To list such jobs, run "passes jobs list".`,
+      )
     }
     return count
   })

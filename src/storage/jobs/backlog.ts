@@ -12,7 +12,7 @@ export interface BacklogCounts {
   waiting: number
   running: number
   /** Jobs discarded after their last attempt. An operator has to retry or delete them. */
-  failed: number
+  discarded: number
   /** Jobs quarantined because their worker stopped or hung each time. An operator has to retry or delete them. */
   quarantined: number
   /** The earliest due time of a waiting job, or `null` if none is waiting. */
@@ -30,7 +30,7 @@ const FAILED = mapping({
 })
 
 export interface FailedJob extends RecordOf<typeof FAILED> {
-  state: 'failed' | 'quarantined'
+  state: 'discarded' | 'quarantined'
   error: string
 }
 
@@ -66,7 +66,7 @@ export class Backlog extends Repository {
         'kind',
         this.db.raw(`sum(case when ${waits} then 1 else 0 end) as waiting`),
         this.db.raw('count(claim_token) as running'),
-        this.db.raw(`sum(case when failed_at is not null and not ${isQuarantined} then 1 else 0 end) as failed`),
+        this.db.raw(`sum(case when failed_at is not null and not ${isQuarantined} then 1 else 0 end) as discarded`),
         this.db.raw(`sum(case when failed_at is not null and ${isQuarantined} then 1 else 0 end) as quarantined`),
         this.db.raw(`min(case when ${waits} then run_at end) as oldest_run_at`),
       )
@@ -74,24 +74,24 @@ export class Backlog extends Repository {
       kind: row.kind,
       waiting: Number(row.waiting),
       running: Number(row.running),
-      failed: Number(row.failed),
+      discarded: Number(row.discarded),
       quarantined: Number(row.quarantined),
       oldestRunAt: toDate(row.oldest_run_at),
     }))
   }
 
-  /** Returns failed jobs, the newest failure first. */
+  /** Returns discarded and quarantined jobs, the newest failure first. */
   async listFailed(filter: FailedJobFilter, limit: number): Promise<FailedJob[]> {
     const rows: Row[] = await this.failed(filter).orderBy('failed_at', 'desc').orderBy('id', 'desc').limit(limit)
     return rows.map((row) => ({
       ...FAILED.read(row),
-      state: row.lapses >= MAX_JOB_LAPSES ? 'quarantined' : 'failed',
+      state: row.lapses >= MAX_JOB_LAPSES ? 'quarantined' : 'discarded',
       error: row.last_error,
     }))
   }
 
   /**
-   * Makes failed jobs due as if they had never been tried. Returns the number of jobs. Jobs that were quarantined run
+   * Makes discarded or quarantined jobs due as if they had never been tried. Returns the number of jobs. Jobs that were quarantined run
    * one at a time, and are quarantined again at the next lapse.
    */
   async requeue(ids: string[], at: Date): Promise<number> {

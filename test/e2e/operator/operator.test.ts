@@ -120,7 +120,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await inspect(server.database).update('jobs', { failed_at: 1, last_error: 'no luck' })
 
     const { counts, failed } = await ok(['jobs', 'list'], server.database)
-    const gaveUp = { kind: 'issue-pass', waiting: 0, running: 0, failed: 1 }
+    const gaveUp = { kind: 'issue-pass', waiting: 0, running: 0, discarded: 1, failed: 1 }
     expect(counts).toContainEqual(expect.objectContaining(gaveUp))
     const job = failed.find(({ kind }: { kind: string }) => kind === 'issue-pass')
     expect(job).toMatchObject({ subject: pass.id, error: 'no luck' })

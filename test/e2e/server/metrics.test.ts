@@ -26,8 +26,9 @@ describe.each(oneDialect)('on %s', (dialect) => {
     await busy(server, receiver.url)
     const live = await eventually(async () => {
       const found = await families(server.metricsUrl!)
-      // Metrics without values, such as failed jobs, are listed too.
+      // Metrics without values, such as discarded jobs, are listed too.
       expect(found.filter(({ labels }) => labels === undefined).map(({ name }) => name)).toEqual([
+        'passes_jobs_discarded',
         'passes_jobs_set_aside',
         'passes_jobs_quarantined',
       ])

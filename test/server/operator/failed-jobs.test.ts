@@ -91,7 +91,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await insertFailed(services, other, 'issue-pass')
     expect(await retryJobs(store, { workspaceId: other }, services.clock())).toBe(1)
     expect(await store.backlog.listFailed({}, 10)).toMatchObject([{ workspaceId }])
-    expect(await store.backlog.counts()).toMatchObject([{ kind: 'issue-pass', waiting: 1, running: 0, failed: 1 }])
+    expect(await store.backlog.counts()).toMatchObject([{ kind: 'issue-pass', waiting: 1, running: 0, discarded: 1 }])
   })
 })
 
