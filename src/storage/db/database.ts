@@ -253,7 +253,7 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
  * transactions in a row, for example to create a pass, scan it, and emit both events. Without savings, the workspace
  * would wait before each transaction until a busy workspace had used as much time.
  */
-const WRITER_SAVINGS_MS = 100
+const WRITER_SAVINGS_MS = 25
 
 /** The timeout of background work, which waits for a connection without a limit. */
 const NO_TIMEOUT = undefined
