@@ -41,7 +41,7 @@ export const projects: Handlers<typeof contract> = {
   update: async ({ params, body }, context) => {
     if (Object.keys(body).length === 0) {
       throw new ApiError('MISSING_REQUIRED_FIELD', {
-        message: 'Give at least one of name, description, color, appleIdentityId, and googleIdentityId.',
+        message: 'Give a name, a description, a color, or an identity.',
       })
     }
     return context.store.transaction(async (tx) => {
