@@ -110,7 +110,7 @@ async function close(server: Server, closeUnused: () => void): Promise<void> {
 
 /**
  * Waits until a short turn of the event loop brings no new connection, which means that all connections are accepted.
- * When the server closes, the operating system resets connections that the server has not accepted.
+ * A server that closes resets connections that it has not accepted.
  */
 async function quietTurn(server: Server): Promise<void> {
   let hasConnection = false
