@@ -37,10 +37,6 @@ export async function openVersion(
       ? undefined
       : await store.transaction((tx) => tx.identities.findGranted(workspaceId, identityId))
     if (!given) throw identityError('Is not an identity of this workspace: see GET /v1/identities')
-    if (given.status === 'retired')
-      throw identityError(
-        `The identity ${given.name} is retired: choose another one, or ask the operator to reactivate it`,
-      )
     version[`${given.platform}IdentityId`] = given.id
   }
   const ids = byPlatform((platform) => version[`${platform}IdentityId`])
