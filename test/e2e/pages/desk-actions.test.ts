@@ -49,6 +49,8 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
       ],
       design: { organizationName: 'Gala', description: 'Gala' },
       redemption: { maxUses: 1 },
+      // Without an expiry, the link would change every second.
+      expiresAt: '2090-01-01',
       balances: { cafe: { label: 'Cafe', kind: 'currency' as const, currency: 'EUR', start: 1000 } },
     }
     const draft = await client.templates.createVersion({ params: { id: templateId }, body: { definition } })
