@@ -10,8 +10,10 @@ export interface Party {
   work: 'requests' | 'visits' | 'jobs' | 'server'
 }
 
-/** Whether a person or a client waits for this work. */
-const isRequest = ({ work }: Party) => work === 'requests' || work === 'visits'
+type Kind = 'requests' | 'background'
+
+/** A person or a client waits for requests and visits, but not for jobs and work of the server. */
+const kindOf = ({ work }: Party): Kind => (work === 'requests' || work === 'visits' ? 'requests' : 'background')
 
 export interface FairGateOptions {
   /** The maximum number of concurrent turns. */
@@ -42,7 +44,7 @@ export const ACTIVE_MS = 1_000
 export const MAX_NAMES = 1_000
 
 /** The divisor of a party's used time. Requests count half of their time, because a person waits for them. */
-const weightOf = (party: Party) => (isRequest(party) ? 2 : 1)
+const weightOf = (party: Party) => (kindOf(party) === 'requests' ? 2 : 1)
 
 interface Waiting {
   enter(): void
@@ -50,27 +52,31 @@ interface Waiting {
 
 /**
  * Limits concurrent turns, and shares them fairly among parties. No party has more concurrent turns than its share. A
- * free place goes to the party with the fewest turns. If several parties have the fewest, the workspace with the least
- * used time goes first, and in a workspace, the party with the least used time. A workspace with many requests
- * therefore delays mostly itself. This is start-time fair queueing (Goyal, Vin, and Cheng, 1996), first among
- * workspaces, and then among the parties of a workspace. Unlike in that algorithm, the used time is kept while the gate
- * is idle: a party that had the last turn stays behind parties that had none. A workspace that used less time than
- * others can save part of the difference (decisions/0003).
+ * free place goes to the party with the fewest turns. If several parties have the fewest, the kind of work (requests,
+ * or background work) with the least used time goes first, of this kind the workspace with the least used time, and of
+ * this workspace the party with the least used time. A workspace with many requests therefore delays mostly itself, and
+ * its requests do not wait because its jobs used time. This is start-time fair queueing (Goyal, Vin, and Cheng, 1996)
+ * on three levels. Unlike in that algorithm, the used time is kept while the gate is idle: a party that had the last
+ * turn stays behind parties that had none. A workspace that used less time than others can save part of the difference
+ * (decisions/0003).
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>
   /** The two workspaces that were admitted last, so that `hasNeighbor` finds one with another name. */
   private lastAdmitted: { name: string; at: number }[] = []
   private readonly turns: { party: Party; startedAt: number }[] = []
-  private readonly used: UsedTime
-  /** The used time of each kind of work, by the name of the party. */
+  private readonly usedByKind: UsedTime
+  private readonly usedByName: Record<Kind, UsedTime>
+  /** The used time of each `work` of a party, by the name of the party. */
   private readonly usedByWork = new Map<string, UsedTime>()
   /** The waiting calls by party. A party moves to the end when it is admitted. */
   private readonly waiting = new Map<string, { party: Party; calls: Set<Waiting> }>()
 
   constructor(options: FairGateOptions) {
     this.options = { separatesRequests: false, shareWithNeighbors: Number.POSITIVE_INFINITY, savingsMs: 0, ...options }
-    this.used = new UsedTime(this.options.savingsMs)
+    const { savingsMs } = this.options
+    this.usedByKind = new UsedTime(savingsMs)
+    this.usedByName = { requests: new UsedTime(savingsMs), background: new UsedTime(savingsMs) }
   }
 
   /**
@@ -113,12 +119,13 @@ export class FairGate {
       1,
     )
     const time = weightedTime(turn!)
-    this.used.add(party.name, time)
+    const kind = kindOf(party)
+    this.usedByKind.add(kind, time)
+    this.usedByName[kind].add(party.name, time)
     this.usedByWork.get(party.name)!.add(party.work, time)
     this.admitNext()
-    if (this.turns.length > 0 || this.used.size <= MAX_NAMES) return
-    this.used.clear()
-    this.usedByWork.clear()
+    if (this.turns.length > 0 || this.usedByWork.size <= MAX_NAMES) return
+    for (const used of [this.usedByKind, ...Object.values(this.usedByName), this.usedByWork]) used.clear()
   }
 
   private admitNext(): void {
@@ -134,7 +141,8 @@ export class FairGate {
 
   private take(party: Party): void {
     const { name, work } = party
-    this.used.begin(name)
+    this.usedByKind.begin(kindOf(party))
+    this.usedByName[kindOf(party)].begin(name)
     if (work !== 'server') this.noteNeighbor(name)
     const byWork = this.usedByWork.get(name) ?? new UsedTime(this.options.savingsMs)
     this.usedByWork.set(name, byWork)
@@ -144,8 +152,9 @@ export class FairGate {
 
   private canEnter(party: Party): boolean {
     const { places, separatesRequests, share, shareWithNeighbors } = this.options
-    const sharesPlaces = (one: Party) => !separatesRequests || isRequest(one) === isRequest(party)
-    const sharesTurns = (one: Party) => one.name === party.name && isRequest(one) === isRequest(party)
+    const isSameKind = (one: Party) => kindOf(one) === kindOf(party)
+    const sharesPlaces = (one: Party) => !separatesRequests || isSameKind(one)
+    const sharesTurns = (one: Party) => one.name === party.name && isSameKind(one)
     if (this.countTurns(sharesPlaces) >= places || this.countTurns(sharesTurns) >= share) return false
     const ofWorkspace = this.countTurns(({ name }) => name === party.name)
     return ofWorkspace < shareWithNeighbors || !this.hasNeighbor(party.name)
@@ -171,7 +180,9 @@ export class FairGate {
   /** Returns the used time of a workspace, including its current turns. */
   private usedWith(name: string): number {
     const current = this.turns.filter(({ party }) => party.name === name)
-    return current.reduce((sum, turn) => sum + weightedTime(turn), this.used.counted(name))
+    const { requests, background } = this.usedByName
+    const counted = requests.counted(name) + background.counted(name)
+    return current.reduce((sum, turn) => sum + weightedTime(turn), counted)
   }
 
   private findNext(): { party: Party; calls: Set<Waiting> } | undefined {
@@ -181,7 +192,9 @@ export class FairGate {
       const { party } = waiting
       if (!this.canEnter(party)) continue
       const turns = this.countTurns((one) => isSame(one, party))
-      const rank = [turns, this.used.of(party.name), this.usedByWork.get(party.name)?.of(party.work) ?? 0]
+      const kind = kindOf(party)
+      const ofWork = this.usedByWork.get(party.name)?.of(party.work) ?? 0
+      const rank = [turns, this.usedByKind.of(kind), this.usedByName[kind].of(party.name), ofWork]
       if (next !== undefined && !isBefore(rank, least)) continue
       next = waiting
       least = rank
@@ -203,7 +216,7 @@ function isBefore(rank: number[], other: number[]): boolean {
   return place >= 0 && rank[place]! < other[place]!
 }
 
-/** The weighted time of turns, in milliseconds, per name. A name is the `name` of a party, or its kind of work. */
+/** The weighted time of turns, in milliseconds, per name: the `name`, the `work`, or the kind of work of a party. */
 class UsedTime {
   private readonly used = new Map<string, number>()
   private readonly savings: number
@@ -215,10 +228,6 @@ class UsedTime {
 
   constructor(savings: number) {
     this.savings = savings
-  }
-
-  get size(): number {
-    return this.used.size
   }
 
   of(name: string): number {

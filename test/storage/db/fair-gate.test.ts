@@ -60,35 +60,36 @@ test('gives a place to the party with the fewest turns, and among equals to the 
   }
 })
 
-test('a party with short stays is not delayed by one with long stays, and the time of requests counts half', async () => {
+test('long jobs do not delay short jobs, and requests get twice the time of jobs', async () => {
   vi.useFakeTimers()
   try {
     const { order, enter, stay } = watched(new FairGate({ places: 1, share: 1 }))
     const stays: Record<string, number> = { 'jobs of long': 60, 'jobs of short': 10, requests: 20, 'jobs of new': 10 }
-    for (const party of ['jobs of long', 'jobs of short', 'requests']) for (let n = 0; n < 20; n += 1) enter(party)
+    for (const party of ['jobs of long', 'jobs of short', 'requests']) for (let n = 0; n < 30; n += 1) enter(party)
     await vi.advanceTimersByTimeAsync(0)
-    for (let n = 0; n < 26; n += 1) await stay(order.at(-1)!, stays[order.at(-1)!]!)
-    const turns = (name: string) => order.slice(0, 26).filter((party) => party === name).length
-    expect(turns('jobs of long')).toBeLessThanOrEqual(3)
-    expect(Math.abs(turns('jobs of short') - turns('requests'))).toBeLessThanOrEqual(2)
+    for (let n = 0; n < 30; n += 1) await stay(order.at(-1)!, stays[order.at(-1)!]!)
+    const timeOf = (name: string) => order.slice(0, 30).filter((party) => party === name).length * stays[name]!
+    const [long, short] = [timeOf('jobs of long'), timeOf('jobs of short')]
+    expect(Math.abs(long - short)).toBeLessThanOrEqual(60)
+    expect(Math.abs(timeOf('requests') - 2 * (long + short))).toBeLessThanOrEqual(2 * 60)
     // An idle party does not save up turns.
     for (let n = 0; n < 10; n += 1) enter('jobs of new')
     const before = order.length
-    for (let n = 0; n < 6; n += 1) await stay(order.at(-1)!, 10)
+    for (let n = 0; n < 6; n += 1) await stay(order.at(-1)!, stays[order.at(-1)!]!)
     expect(order.slice(before).filter((party) => party === 'jobs of new').length).toBeLessThanOrEqual(3)
   } finally {
     vi.useRealTimers()
   }
 })
 
-test('a workspace has one turn for its requests and its jobs, which share its time', async () => {
+test('a workspace has one turn for its requests and its jobs, whose time does not delay its requests', async () => {
   vi.useFakeTimers()
   try {
     const { order, enter, stay } = watched(new FairGate({ places: 1, share: 1 }))
-    for (const party of ['a', 'a', 'a', 'jobs of a', 'jobs of a', 'b', 'b', 'b']) enter(party)
-    const stays: Record<string, number> = { a: 20, b: 20, 'jobs of a': 10 }
-    for (let n = 0; n < 7; n += 1) await stay(order.at(-1) ?? 'a', stays[order.at(-1) ?? 'a']!)
-    expect(order).toEqual(['a', 'b', 'jobs of a', 'b', 'a', 'b', 'jobs of a', 'a'])
+    for (const party of ['jobs of a', 'jobs of a', 'b', 'b', 'a', 'a']) enter(party)
+    const stays: Record<string, number> = { a: 20, b: 20, 'jobs of a': 30 }
+    for (let n = 0; n < 5; n += 1) await stay(order.at(-1) ?? 'jobs of a', stays[order.at(-1) ?? 'jobs of a']!)
+    expect(order).toEqual(['jobs of a', 'b', 'a', 'b', 'a', 'jobs of a'])
   } finally {
     vi.useRealTimers()
   }
