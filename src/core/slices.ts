@@ -1,7 +1,10 @@
-/** The maximum time, in milliseconds, that a request or job uses the thread before it lets other work run. */
-const SLICE_MS = 3
+/**
+ * The time, in milliseconds, that a request or job uses the thread before it lets other work run. Each statement of a
+ * transaction waits for the thread, so longer slices also hold SQLite's only writer longer (decisions/0003).
+ */
+const SLICE_MS = 1
 
-/** Maps items in order. After every few milliseconds, lets the thread do other work. */
+/** Maps items in order. After every millisecond, lets the thread do other work. */
 export async function mapInSlices<Item, Result>(
   items: Iterable<Item>,
   map: (item: Item) => Result | Promise<Result>,
