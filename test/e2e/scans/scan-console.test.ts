@@ -104,13 +104,14 @@ describe('the door console on a real terminal', () => {
 
   /**
    * Types as slowly as a person. Waits for each character on the screen, and then longer than the longest gap of a scan,
-   * because the console does not count the time in which it waits for the CPU.
+   * because the console does not count the time in which it waits for the CPU. Waits longest before a scan, from which
+   * only this gap separates the typed characters.
    */
   async function typeByHand(terminal: Terminal, text: string): Promise<void> {
     for (const [at, character] of [...text].entries()) {
       terminal.type(character)
       if (character !== '\r') await terminal.shows(`› ${text.slice(0, at + 1).trimEnd()}`)
-      await sleep(400)
+      await sleep(at === text.length - 1 && character !== '\r' ? 1_500 : 400)
     }
   }
 
