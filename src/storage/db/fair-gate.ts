@@ -65,18 +65,13 @@ export class FairGate {
   /** The two workspaces that were admitted last, so that `hasNeighbor` finds one with another name. */
   private lastAdmitted: { name: string; at: number }[] = []
   private readonly turns: { party: Party; startedAt: number }[] = []
-  private readonly usedByKind: UsedTime
-  private readonly usedByName: Record<Kind, UsedTime>
-  /** The used time of each `work` of a party, by the name of the party. */
-  private readonly usedByWork = new Map<string, UsedTime>()
+  /** The used time of the members of each group (see levelsOf). */
+  private readonly used = new Map<string, UsedTime>()
   /** The waiting calls by party. A party moves to the end when it is admitted. */
   private readonly waiting = new Map<string, { party: Party; calls: Set<Waiting> }>()
 
   constructor(options: FairGateOptions) {
     this.options = { separatesRequests: false, shareWithNeighbors: Number.POSITIVE_INFINITY, savingsMs: 0, ...options }
-    const { savingsMs } = this.options
-    this.usedByKind = new UsedTime(savingsMs)
-    this.usedByName = { requests: new UsedTime(savingsMs), background: new UsedTime(savingsMs) }
   }
 
   /**
@@ -119,13 +114,9 @@ export class FairGate {
       1,
     )
     const time = weightedTime(turn!)
-    const kind = kindOf(party)
-    this.usedByKind.add(kind, time)
-    this.usedByName[kind].add(party.name, time)
-    this.usedByWork.get(party.name)!.add(party.work, time)
+    for (const [group, member] of levelsOf(party)) this.usedIn(group).add(member, time)
     this.admitNext()
-    if (this.turns.length > 0 || this.usedByWork.size <= MAX_NAMES) return
-    for (const used of [this.usedByKind, ...Object.values(this.usedByName), this.usedByWork]) used.clear()
+    if (this.turns.length === 0 && this.used.size > MAX_NAMES) this.used.clear()
   }
 
   private admitNext(): void {
@@ -140,13 +131,8 @@ export class FairGate {
   }
 
   private take(party: Party): void {
-    const { name, work } = party
-    this.usedByKind.begin(kindOf(party))
-    this.usedByName[kindOf(party)].begin(name)
-    if (work !== 'server') this.noteNeighbor(name)
-    const byWork = this.usedByWork.get(name) ?? new UsedTime(this.options.savingsMs)
-    this.usedByWork.set(name, byWork)
-    byWork.begin(work)
+    for (const [group, member] of levelsOf(party)) this.usedIn(group).begin(member)
+    if (party.work !== 'server') this.noteNeighbor(party.name)
     this.turns.push({ party, startedAt: performance.now() })
   }
 
@@ -180,9 +166,14 @@ export class FairGate {
   /** Returns the used time of a workspace, including its current turns. */
   private usedWith(name: string): number {
     const current = this.turns.filter(({ party }) => party.name === name)
-    const { requests, background } = this.usedByName
-    const counted = requests.counted(name) + background.counted(name)
+    const counted = this.usedIn('requests').counted(name) + this.usedIn('background').counted(name)
     return current.reduce((sum, turn) => sum + weightedTime(turn), counted)
+  }
+
+  private usedIn(group: string): UsedTime {
+    const used = this.used.get(group) ?? new UsedTime(this.options.savingsMs)
+    this.used.set(group, used)
+    return used
   }
 
   private findNext(): { party: Party; calls: Set<Waiting> } | undefined {
@@ -192,9 +183,7 @@ export class FairGate {
       const { party } = waiting
       if (!this.canEnter(party)) continue
       const turns = this.countTurns((one) => isSame(one, party))
-      const kind = kindOf(party)
-      const ofWork = this.usedByWork.get(party.name)?.of(party.work) ?? 0
-      const rank = [turns, this.usedByKind.of(kind), this.usedByName[kind].of(party.name), ofWork]
+      const rank = [turns, ...levelsOf(party).map(([group, member]) => this.usedIn(group).of(member))]
       if (next !== undefined && !isBefore(rank, least)) continue
       next = waiting
       least = rank
@@ -204,6 +193,16 @@ export class FairGate {
 }
 
 const keyOf = ({ name, work }: Party) => `${work} ${name}`
+
+/** Returns the three levels at which a party shares time, as names of a group and of its member. */
+function levelsOf(party: Party): [group: string, member: string][] {
+  const kind = kindOf(party)
+  return [
+    ['all', kind],
+    [kind, party.name],
+    [`${kind} ${party.name}`, party.work],
+  ]
+}
 
 const isSame = (one: Party, other: Party) => one.name === other.name && one.work === other.work
 
@@ -216,7 +215,7 @@ function isBefore(rank: number[], other: number[]): boolean {
   return place >= 0 && rank[place]! < other[place]!
 }
 
-/** The weighted time of turns, in milliseconds, per name: the `name`, the `work`, or the kind of work of a party. */
+/** The weighted time of turns, in milliseconds, of each member of a group, by its name. */
 class UsedTime {
   private readonly used = new Map<string, number>()
   private readonly savings: number
@@ -250,11 +249,6 @@ class UsedTime {
 
   add(name: string, milliseconds: number): void {
     this.used.set(name, this.used.get(name)! + milliseconds)
-  }
-
-  clear(): void {
-    this.used.clear()
-    this.most = 0
   }
 }
 
