@@ -47,7 +47,7 @@ const REST_MS = { least: 100, most: 5_000 }
 const DECAY = 0.965
 
 /** The maximum number of small requests that a workspace has in flight while it yields. */
-const SMALL_IN_FLIGHT = 4
+const SMALL_IN_FLIGHT = 8
 
 /** The costs of a byte and of a job. A request without a body costs 1. */
 const COST = { byte: 1 / 2_048, job: 1 / 4 }

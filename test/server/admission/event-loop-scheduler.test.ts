@@ -174,12 +174,12 @@ test('past work expires, and a workspace with spare time does not wait', async (
 test('small requests do not wait for large ones, not even in a busy workspace', async () => {
   await aIsHeavy()
   come('bbAA')
-  const { names, leave } = come('aaaaaa')
+  const { names, leave } = come('aaaaaaaaaa')
   await pass(100)
-  expect(names()).toBe('aaaa')
+  expect(names()).toBe('aaaaaaaa')
   leave('a')
   await pass(0)
-  expect(names()).toBe('aaaa')
+  expect(names()).toBe('aaaaaaaa')
 })
 
 test('jobs of a workspace do not take the places of its requests', async () => {
