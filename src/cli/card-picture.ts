@@ -170,7 +170,7 @@ export type Modules = boolean[][]
 const MAX_LENGTH = 1000
 
 async function symbolLines(format: BarcodeFormat, message: string): Promise<string[] | undefined> {
-  if (barcodeFormats[format].isLinear) return linearLines(format, message)
+  if (barcodeFormats[format].shape === 'linear') return linearLines(format, message)
   const modules = await symbolModules(format, message)
   return modules && halfBlocks(modules)
 }

@@ -9,7 +9,8 @@ interface FormatFacts {
   name: string
   /** The name of the format for screen readers. */
   spoken: string
-  isLinear: boolean
+  /** A square matrix, a wide matrix, or lines. Pages size a code by its shape. */
+  shape: 'square' | 'wide' | 'linear'
   /** The required margin around a matrix code, or on both sides of a linear code, in modules. */
   quietZone: number
   /** Whether a design must set a message, because the format cannot encode the default message, `pass.scanCode`. */
@@ -61,7 +62,7 @@ const formats = {
     bwip: 'qrcode',
     name: 'QR code',
     spoken: 'QR code',
-    isLinear: false,
+    shape: 'square',
     quietZone: 4,
     needsMessage: false,
     capacities: [
@@ -78,7 +79,7 @@ const formats = {
     bwip: 'pdf417',
     name: 'PDF417',
     spoken: 'PDF417 barcode',
-    isLinear: false,
+    shape: 'wide',
     quietZone: 2,
     needsMessage: false,
     capacities: [
@@ -95,7 +96,7 @@ const formats = {
     bwip: 'azteccode',
     name: 'Aztec code',
     spoken: 'Aztec code',
-    isLinear: false,
+    shape: 'square',
     quietZone: 2,
     needsMessage: false,
     capacities: [
@@ -112,7 +113,7 @@ const formats = {
     bwip: 'code128',
     name: 'Code 128',
     spoken: 'Barcode',
-    isLinear: true,
+    shape: 'linear',
     quietZone: 10,
     needsMessage: false,
     foreign: { of: /[^\0-\x7f]/u, supports: 'ASCII only' },
@@ -129,7 +130,7 @@ const formats = {
     bwip: 'ean13',
     name: 'EAN-13',
     spoken: 'EAN-13 barcode',
-    isLinear: true,
+    shape: 'linear',
     quietZone: 11,
     needsMessage: true,
     fallback: 'qr',
@@ -149,7 +150,7 @@ const formats = {
     bwip: 'code39',
     name: 'Code 39',
     spoken: 'Code 39 barcode',
-    isLinear: true,
+    shape: 'linear',
     quietZone: 10,
     needsMessage: false,
     fallback: 'qr',
@@ -168,7 +169,7 @@ const formats = {
     bwip: 'rationalizedCodabar',
     name: 'Codabar',
     spoken: 'Codabar barcode',
-    isLinear: true,
+    shape: 'linear',
     quietZone: 10,
     needsMessage: true,
     fallback: 'qr',
@@ -191,7 +192,7 @@ const formats = {
     bwip: 'interleaved2of5',
     name: 'ITF',
     spoken: 'ITF barcode',
-    isLinear: true,
+    shape: 'linear',
     quietZone: 10,
     needsMessage: true,
     fallback: 'qr',
@@ -260,8 +261,8 @@ export function googleFormatOf(format: BarcodeFormat, message: string): BarcodeF
  * scanners do not find an ITF or Codabar code.
  */
 export function drawnAs(format: BarcodeFormat, message: string): { bcid: string; text: string; paddingwidth?: number } {
-  const { bwip, toDrawn, isLinear, quietZone }: FormatFacts = barcodeFormats[format]
-  return { bcid: bwip, text: toDrawn?.(message) ?? message, ...(isLinear && { paddingwidth: quietZone }) }
+  const { bwip, toDrawn, shape, quietZone }: FormatFacts = barcodeFormats[format]
+  return { bcid: bwip, text: toDrawn?.(message) ?? message, ...(shape === 'linear' && { paddingwidth: quietZone }) }
 }
 
 /** A barcode that scanners can read as a payload other than its message. */

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import library from 'bwip-js/node'
 import sharp from 'sharp'
-import { barcodeFormats, drawnAs } from '../../../src/core/barcode-formats.ts'
+import { type BarcodeFormat, barcodeFormatNames, barcodeFormats, drawnAs } from '../../../src/core/barcode-formats.ts'
 
 /** Writes a film of codes at a door, which Chromium plays as its camera. */
 
@@ -10,9 +10,6 @@ const HEIGHT = 480
 /** The frame rate at which Chromium plays such a film. */
 const RATE = 30
 
-const formats = ['qr', 'pdf417', 'aztec', 'code128', 'ean13', 'code39', 'codabar', 'itf'] as const
-type Format = (typeof formats)[number]
-
 /** The ways in which a code is shown. */
 const conditions = ['plain', 'tilted', 'dim', 'small', 'slanted', 'damaged', 'bright', 'moving'] as const
 type Condition = (typeof conditions)[number]
@@ -20,20 +17,20 @@ type Condition = (typeof conditions)[number]
 /** A code that is shown for a second. */
 export interface Shown {
   payload: string
-  format: Format
+  format: BarcodeFormat
   condition: Condition
 }
 
 /** Returns the given number of codes, with every format in every condition in turn. */
 export function codesToShow(count: number): Shown[] {
   return Array.from({ length: count }, (_, n) => {
-    const format = formats[n % formats.length]!
-    const condition = conditions[Math.floor(n / formats.length + n) % conditions.length]!
+    const format = barcodeFormatNames[n % barcodeFormatNames.length]!
+    const condition = conditions[Math.floor(n / barcodeFormatNames.length + n) % conditions.length]!
     return { payload: payloadOf(format, n), format, condition }
   })
 }
 
-function payloadOf(format: Format, n: number): string {
+function payloadOf(format: BarcodeFormat, n: number): string {
   const number = String(n * 7919 + 104_729)
   if (format === 'ean13') return ean13(number.padStart(12, '4'))
   // Start and stop letters, which the reader sends.
@@ -92,19 +89,19 @@ function background(): sharp.Sharp {
 
 /** Draws the symbol in black on white with its quiet zone, as large as in the hand of a guest. */
 async function draw({ payload, format, condition }: Shown): Promise<Buffer> {
-  const { isLinear } = barcodeFormats[format]
+  const { shape } = barcodeFormats[format]
   const png = await library.toBuffer({
     ...drawnAs(format, payload),
     scale: 4,
     padding: 6,
     backgroundcolor: 'ffffff',
-    ...(isLinear && { height: 14 }),
+    ...(shape === 'linear' && { height: 14 }),
     // As much error correction as real passes have, so that a scratch does not make the barcode unreadable.
     ...(format === 'qr' && { eclevel: 'Q' }),
     ...(format === 'pdf417' && { eclevel: 4, columns: 4 }),
     ...(format === 'aztec' && { eclevel: 40 }),
   })
-  const isWide = isLinear || format === 'pdf417'
+  const isWide = shape !== 'square'
   const width = condition === 'small' ? (isWide ? 330 : 130) : isWide ? 460 : 260
   const image = sharp(png).resize({ width, kernel: 'cubic' })
   return image.png().toBuffer()

@@ -1,3 +1,4 @@
+import { barcodeFormats } from '../../barcode-formats.ts'
 import type { FieldGroup, PassType } from '../../contract/schemas/definition.ts'
 import type { Card, CardField } from './card.ts'
 
@@ -128,7 +129,7 @@ export function saysSomething({ label, value }: Pick<CardField, 'label' | 'value
 }
 
 function hasSquareCode({ barcode: { format, message } }: FrontContent): boolean {
-  return message !== '' && (format === 'qr' || format === 'aztec')
+  return message !== '' && barcodeFormats[format].shape === 'square'
 }
 
 /**

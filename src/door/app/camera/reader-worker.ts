@@ -16,7 +16,7 @@ const ready = prepareZXingModule({
  * The formats that are not linear. Linear formats are not listed, because the reader reports their variants under other
  * names, such as `Code39`.
  */
-const MATRIX = Object.values(barcodeFormats).flatMap(({ zxing, isLinear }) => (isLinear ? [] : [zxing]))
+const MATRIX = Object.values(barcodeFormats).flatMap(({ zxing, shape }) => (shape === 'linear' ? [] : [zxing]))
 
 const options: ReaderOptions = {
   formats: barcodeFormatNames.map((format) => barcodeFormats[format].zxing),

@@ -25,7 +25,7 @@ const FORMATS = [
   // Require UPC-A, too, because some browsers report an EAN-13 that starts with 0 only as UPC-A.
   'upc_a',
 ]
-const MATRIX = Object.values(barcodeFormats).flatMap(({ browser, isLinear }) => (isLinear ? [] : [browser]))
+const MATRIX = Object.values(barcodeFormats).flatMap(({ browser, shape }) => (shape === 'linear' ? [] : [browser]))
 
 interface Detector {
   detect(source: HTMLVideoElement): Promise<{ rawValue: string; format: string }[]>

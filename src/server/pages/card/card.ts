@@ -218,11 +218,11 @@ export const CARD_STYLE = [
 
 export function barcodeHtml({ format, message, altText }: Card['barcode']): string {
   if (message === '') return ''
-  const { spoken, isLinear } = barcodeFormats[format]
+  const { spoken, shape } = barcodeFormats[format]
   const svg = barcodeSvg(format, message)
   const caption = altText?.trim() || (svg === undefined ? message : '')
   const picture = svg && `<div class="symbol" role="img" aria-label="${spoken}">${svg}</div>`
-  return `<figure class="barcode ${isLinear ? 'linear' : format}">${picture ?? ''}${
+  return `<figure class="barcode ${shape}">${picture ?? ''}${
     caption && `<figcaption dir="auto">${escapeHtml(caption)}</figcaption>`
   }</figure>`
 }

@@ -126,7 +126,9 @@ function draw(format: BarcodeFormat, message: string): string | undefined {
 
 /** Makes a linear symbol stretchable, so that a long code is drawn as high as a short one. */
 function asShown(format: BarcodeFormat, svg: string): string {
-  return barcodeFormats[format].isLinear ? svg.trim().replace('<svg ', '<svg preserveAspectRatio="none" ') : svg.trim()
+  return barcodeFormats[format].shape === 'linear'
+    ? svg.trim().replace('<svg ', '<svg preserveAspectRatio="none" ')
+    : svg.trim()
 }
 
 /** Whether the library rejected the message: its errors are named like `bwipp.code128inputTooLong#9205`. */
