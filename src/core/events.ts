@@ -3,50 +3,86 @@ import { newId } from './ids.ts'
 
 type SubscribableEvent = Exclude<EventType, 'webhook.test'>
 
-/** Example events of a fictitious pass, for developers of webhook receivers. */
-const examples: { [T in SubscribableEvent]: (at: Date) => EventData[T] } = {
-  'pass.issued': (at) => ({
-    ...identifiers(at),
-    variables: { ticketType: 'Speaker', seat: 'A-17' },
-    redemption: { maxUses: 1 },
-    expiresAt: null,
-    createdAt: at.toISOString(),
-  }),
-  'pass.updated': (at) => ({ ...identifiers(at), changedFields: ['variables', 'redemption', 'expiresAt'] }),
-  'pass.voided': (at) => ({ id: newId(at), externalPassId, reason: 'refunded' }),
-  'pass.failed': (at) => ({
-    ...identifiers(at),
-    error: { code: 'APPLE_SIGNING_FAILED', message: 'The pass could not be signed: the certificate has expired.' },
-  }),
-  'pass.scanned': (at) => ({
-    id: newId(at),
-    result: 'accepted',
-    reason: 'valid',
-    verified: 'online',
-    passId: newId(at),
-    projectId: newId(at),
-    externalPassId,
-    scannedAt: at.toISOString(),
-    recordedAt: at.toISOString(),
-    deviceId: 'gate-1',
-    metadata: { gate: 'North' },
-  }),
-  'pass.installed': (at) => holding(at, 1),
-  'pass.removed': (at) => holding(at, 0),
-  'zone.capacity': (at) => ({
-    id: newId(at),
-    projectId: newId(at),
-    name: 'Hall',
-    inside: 400,
-    capacity: 500,
-    percent: 80,
-  }),
+interface EventFacts<T extends EventType> {
+  summary: string
+  /** Returns the data of an event about a fictitious pass, for developers of webhook receivers. */
+  example: (at: Date) => EventData[T]
 }
 
-export const subscribableEvents = Object.keys(examples) as [SubscribableEvent, ...SubscribableEvent[]]
+export const eventFacts: { [T in EventType]: EventFacts<T> } = {
+  'pass.issued': {
+    summary: 'A pass was issued',
+    example: (at) => ({
+      ...identifiers(at),
+      variables: { ticketType: 'Speaker', seat: 'A-17' },
+      redemption: { maxUses: 1 },
+      expiresAt: null,
+      createdAt: at.toISOString(),
+    }),
+  },
+  'pass.updated': {
+    summary: 'A pass was updated',
+    example: (at) => ({ ...identifiers(at), changedFields: ['variables', 'redemption', 'expiresAt'] }),
+  },
+  'pass.voided': {
+    summary: 'A pass was voided',
+    example: (at) => ({ id: newId(at), externalPassId, reason: 'refunded' }),
+  },
+  'pass.failed': {
+    summary: 'A pass could not be issued',
+    example: (at) => ({
+      ...identifiers(at),
+      error: { code: 'APPLE_SIGNING_FAILED', message: 'The pass could not be signed: the certificate has expired.' },
+    }),
+  },
+  'pass.scanned': {
+    summary: 'A scan or a reversal was recorded',
+    example: (at) => ({
+      id: newId(at),
+      result: 'accepted',
+      reason: 'valid',
+      verified: 'online',
+      passId: newId(at),
+      projectId: newId(at),
+      externalPassId,
+      scannedAt: at.toISOString(),
+      recordedAt: at.toISOString(),
+      deviceId: 'gate-1',
+      metadata: { gate: 'North' },
+    }),
+  },
+  'pass.installed': {
+    summary: 'A pass was added to its first wallet of a platform',
+    example: (at) => holding(at, 1),
+  },
+  'pass.removed': {
+    summary: 'A pass was removed from its last wallet of a platform',
+    example: (at) => holding(at, 0),
+  },
+  'zone.capacity': {
+    summary: 'A zone reached 80 or 100 percent of its capacity',
+    example: (at) => ({
+      id: newId(at),
+      projectId: newId(at),
+      name: 'Hall',
+      inside: 400,
+      capacity: 500,
+      percent: 80,
+    }),
+  },
+  'webhook.test': {
+    summary: 'An owner tested the webhook',
+    example: (at) => ({ webhookId: newId(at) }),
+  },
+}
 
-/** Every event that is sent. webhook.test is only sent to the tested endpoint. */
-export const eventTypes = [...subscribableEvents, 'webhook.test'] as const
+export const eventTypes = Object.keys(eventFacts) as [EventType, ...EventType[]]
+
+/** Every event except webhook.test, which is only sent to the tested endpoint. */
+export const subscribableEvents = eventTypes.filter((type) => type !== 'webhook.test') as [
+  SubscribableEvent,
+  ...SubscribableEvent[],
+]
 
 const externalPassId = 'order-1815-1'
 
@@ -57,8 +93,4 @@ function identifiers(at: Date) {
 
 function holding(at: Date, devices: number): EventData['pass.installed'] {
   return { id: newId(at), externalPassId, projectId: newId(at), platform: 'apple', devices }
-}
-
-export function exampleData(type: SubscribableEvent, at: Date): EventData[typeof type] {
-  return examples[type](at)
 }

@@ -7,7 +7,7 @@ import { listenersFolder, profileInUse } from '../../cli/settings/settings.ts'
 import { reportAttempt } from '../../cli/webhook/delivery-output.ts'
 import { applicationAddress, type Forwarded, findListeners, forward, listenSecret } from '../../cli/webhook/listen.ts'
 import type { EventType } from '../../core/contract/event-data.ts'
-import { eventTypes, exampleData } from '../../core/events.ts'
+import { eventFacts, eventTypes } from '../../core/events.ts'
 import { newId } from '../../core/ids.ts'
 import { envelopeText } from '../../core/rules/sending/retries.ts'
 
@@ -76,7 +76,7 @@ async function triggerHere(
   target: { secret: string } & ({ to: string } | { folder: string }),
 ): Promise<Triggered[]> {
   const at = new Date()
-  const data = type === 'webhook.test' ? { webhookId: newId(at) } : exampleData(type, at)
+  const data = eventFacts[type].example(at)
   const head = { id: newId(at), type, timestamp: at.toISOString(), correlationId: randomUUID() }
   const text = envelopeText(head, JSON.stringify(data))
   if ('to' in target) return [{ url: target.to, ...(await forward(text, target.to, target.secret)) }]

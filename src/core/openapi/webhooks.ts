@@ -1,23 +1,11 @@
 import type { z } from 'zod'
 import { eventBodies } from '../contract/entities.ts'
 import type { EventType } from '../contract/event-data.ts'
-import { exampleData } from '../events.ts'
+import { eventFacts } from '../events.ts'
 import { newId } from '../ids.ts'
 import { SIGNATURE_HEADER } from '../rules/crypto/signature.ts'
 import { SAMPLE_ID } from './examples.ts'
 import { toSchema } from './schemas.ts'
-
-const summaries: Record<EventType, string> = {
-  'pass.issued': 'A pass was issued',
-  'pass.updated': 'A pass was updated',
-  'pass.voided': 'A pass was voided',
-  'pass.failed': 'A pass could not be issued',
-  'pass.scanned': 'A scan or a reversal was recorded',
-  'pass.installed': 'A pass was added to its first wallet of a platform',
-  'pass.removed': 'A pass was removed from its last wallet of a platform',
-  'zone.capacity': 'A zone reached 80 or 100 percent of its capacity',
-  'webhook.test': 'An owner tested the webhook',
-}
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
@@ -31,7 +19,7 @@ function describe(type: EventType, body: z.ZodType) {
   return {
     operationId: `on.${type}`,
     tags: ['Webhooks'],
-    summary: summaries[type],
+    summary: eventFacts[type].summary,
     description:
       'The server sends the event until the endpoint responds with 2xx, for three days at most. Ignore unknown ' +
       'event types and unknown fields, because later versions can add them.',
@@ -57,7 +45,7 @@ function describe(type: EventType, body: z.ZodType) {
 
 /** Returns an example event. Its IDs are the same in each process, so that the document does not change. */
 function exampleOf(type: EventType): unknown {
-  const data = type === 'webhook.test' ? { webhookId: newId(EXAMPLE_TIME) } : exampleData(type, EXAMPLE_TIME)
+  const data = eventFacts[type].example(EXAMPLE_TIME)
   const event = { id: newId(EXAMPLE_TIME), type, timestamp: EXAMPLE_TIME, correlationId: 'import-2027-05-20', data }
   let number = 0
   const text = JSON.stringify(event).replaceAll(UUID, () => SAMPLE_ID.slice(0, -2) + String(++number).padStart(2, '0'))

@@ -9,7 +9,9 @@ import { Deliveries, type EventRow, type Target } from './deliveries-repository.
 import { type DueDelivery, payloadOf, type SeenEndpoint, type StoredDelivery } from './delivery-row.ts'
 
 /** An event to write in the transaction that causes it. */
-export interface NewEvent<T extends EventType = EventType> {
+export type NewEvent = { [T in EventType]: NewEventOf<T> }[EventType]
+
+interface NewEventOf<T extends EventType> {
   type: T
   /** The ID of what the event is about: a pass (lifecycle events), a scan (scan events), or a webhook (test events). */
   subject: string

@@ -1,8 +1,9 @@
 import type { webhooks as contract, Webhook } from '../../../core/contract/webhooks.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
-import { exampleData } from '../../../core/events.ts'
+import { eventFacts } from '../../../core/events.ts'
 import { newId } from '../../../core/ids.ts'
 import type { Repositories } from '../../../storage/store.ts'
+import type { NewEvent } from '../../../storage/webhooks/events-repository.ts'
 import type { RetiredSecret, StoredWebhook } from '../../../storage/webhooks/webhooks-repository.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { toPage } from '../../http/responses.ts'
@@ -94,8 +95,8 @@ export const webhooks: Handlers<typeof contract> = {
         const details = { webhookId: webhook.id }
         throw new ApiError('CONFLICT', { message: 'The webhook is disabled; enable it first.', details })
       }
-      const data = type === 'webhook.test' ? { webhookId: webhook.id } : exampleData(type, now)
-      const event = { type, subject: webhook.id, data, correlationId }
+      const data = type === 'webhook.test' ? { webhookId: webhook.id } : eventFacts[type].example(now)
+      const event = { type, subject: webhook.id, data, correlationId } as NewEvent
       await audit(tx, context, 'webhook.test', webhook.id)
       return showDelivery(await tx.events.insertFor(workspaceId, webhook, event, now))
     })
