@@ -11,7 +11,7 @@ import { retryNotes } from '../command/client-command.ts'
 import { count, details, duration, printable } from '../command/output.ts'
 import { startProgress } from '../command/progress.ts'
 import { isReadOnce } from '../command/prompt.ts'
-import { atStart, fingerprint, type JournalEntry, openFileJournal } from './bulk-journal.ts'
+import { atStart, fingerprint, JOURNAL_FORMAT, type JournalEntry, openFileJournal } from './bulk-journal.ts'
 import { openCsv } from './csv.ts'
 import { openOutput, openStdout, rejectPipe } from './output-file.ts'
 import {
@@ -197,7 +197,7 @@ async function openJournal(
   const { workspaceId } = await options.client.tokens.current()
   const { server, out, failures, restart, note } = options
   const head = {
-    format: 2 as const,
+    format: JOURNAL_FORMAT,
     file: await fingerprint(options.file),
     server,
     workspaceId,

@@ -9,11 +9,11 @@ import { ifMissing } from '../../files/private-file.ts'
 import { CliError, withName } from '../command/cli-error.ts'
 
 /** The version of the entry format. Increase it when entries change, so that incompatible journals are not resumed. */
-const FORMAT = 2
+export const JOURNAL_FORMAT = 2 as const
 
 /** The identity of a run. A journal can be resumed only by a run with the same identity. */
 const JournalHead = z.object({
-  format: z.literal(FORMAT),
+  format: z.literal(JOURNAL_FORMAT),
   file: z.object({ bytes: z.number(), modified: z.number(), start: z.string() }).optional(),
   server: z.string(),
   workspaceId: z.string(),
@@ -174,7 +174,7 @@ function readRun<Entry>(path: string, entry: z.ZodType<Entry>) {
   if (!first) return undefined
   const rejection = (what: string, hint: string) =>
     new CliError(`${path} ${what}`, { code: 'JOURNAL_MISMATCH', details: { journal: path }, hint })
-  if (isJsonObject(first.value) && 'format' in first.value && first.value.format !== FORMAT) {
+  if (isJsonObject(first.value) && 'format' in first.value && first.value.format !== JOURNAL_FORMAT) {
     if (rest.length === 0) return undefined
     throw rejection('was written by another version of passes, with other data for each row', ANEW)
   }

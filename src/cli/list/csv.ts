@@ -1,6 +1,6 @@
 import type { PageFormat } from '../arguments/list-flags.ts'
 import { formatRows } from '../bulk/csv.ts'
-import { chooseColumns, columnsOf, type ListShape, read } from './shape.ts'
+import { chooseColumns, columnsOf, type ListColumn, type ListShape, read } from './shape.ts'
 
 /**
  * Formats rows as CSV with the requested columns, or all of them. Set `header` to `false` when rows are already
@@ -10,7 +10,7 @@ export function csvOf<T>(
   shape: ListShape<T>,
   { names, header, rawCells }: { names?: readonly string[] | undefined; header: boolean; rawCells: boolean },
 ): PageFormat<T> {
-  const columns = names ? chooseColumns(shape, names) : columnsOf(shape).filter(({ inCsv = true }) => inCsv)
+  const columns = names ? chooseColumns(shape, names) : csvColumns(shape)
   let titles = header ? [columns.map(({ name }) => name)] : []
   return (items) => {
     const rows = items.map((item) => columns.map((column) => read(column, item)?.toString() ?? null))
@@ -18,4 +18,9 @@ export function csvOf<T>(
     titles = []
     return text
   }
+}
+
+/** Returns the default columns of CSV. */
+export function csvColumns<T>(shape: ListShape<T>): ListColumn<T>[] {
+  return columnsOf(shape).filter(({ inCsv = true }) => inCsv)
 }

@@ -7,13 +7,21 @@ import type { Client } from '../../client/client.ts'
 import type { Page } from '../../core/contract/schemas/common.ts'
 import { ifMissing } from '../../files/private-file.ts'
 import type { PageFormat } from '../arguments/list-flags.ts'
-import { type JournalHead, openJournal } from '../bulk/bulk-journal.ts'
+import { JOURNAL_FORMAT, type JournalHead, openJournal } from '../bulk/bulk-journal.ts'
 import { openFile, rejectPipe } from '../bulk/output-file.ts'
 import { retryNotes } from '../command/client-command.ts'
 import { writeOut } from '../command/output.ts'
 import { type Progress, startProgress } from '../command/progress.ts'
 import { listPages } from '../list/show-list.ts'
-import { passIdsOf, type scanFilterFlags, type scanFormats, scanQuery, scansFormat, withHolders } from './formats.ts'
+import {
+  passIdsOf,
+  scanColumns,
+  type scanFilterFlags,
+  type scanFormats,
+  scanQuery,
+  scansFormat,
+  withHolders,
+} from './formats.ts'
 
 export interface ScanExportOptions {
   flags: Interfaces.InferredFlags<typeof scanFilterFlags> & {
@@ -68,11 +76,17 @@ async function openOutput(path: string, query: object, options: ScanExportOption
   const filters = Object.entries(query).filter(([, value]) => value !== undefined)
   const settings = Object.fromEntries(filters.map(([name, value]) => [name, [value].flat().sort().join(', ')]))
   const head = {
-    format: 2 as const,
+    format: JOURNAL_FORMAT,
     server: options.server,
     workspaceId,
     command: 'scans export',
-    settings: { ...settings, format: options.format, ...(options.flags['raw-cells'] && { '--raw-cells': 'yes' }) },
+    settings: {
+      ...settings,
+      format: options.format,
+      ...(options.flags['raw-cells'] && { '--raw-cells': 'yes' }),
+      // Another version of this program can write other columns, which would not match the header of the file.
+      ...(options.format === 'csv' && { header: scanColumns() }),
+    },
   }
   return openExportFile(resolve(path), head, { restart: options.flags.restart, note: options.note })
 }

@@ -10,7 +10,7 @@ import { filterFlag, jsonLines, PAST, type PageFormat, pastFlag, repeatable } fr
 import { named } from '../arguments/named.ts'
 import { getPassId } from '../arguments/pass-argument.ts'
 import { findPasses } from '../changes/change-passes.ts'
-import { csvOf } from '../list/csv.ts'
+import { csvColumns, csvOf } from '../list/csv.ts'
 import type { ListShape } from '../list/shape.ts'
 
 type Query = NonNullable<RouteCall<typeof scans.list>['query']>
@@ -114,6 +114,13 @@ export function scansFormat(
   { isContinued, rawCells }: { isContinued: boolean; rawCells: boolean },
 ): PageFormat<HeldScan> {
   return format === 'csv' ? csvOf(scansShape, { header: !isContinued, rawCells }) : jsonLines
+}
+
+/** Returns the names of the columns of a CSV file, separated by commas. */
+export function scanColumns(): string {
+  return csvColumns(scansShape)
+    .map(({ name }) => name)
+    .join()
 }
 
 /** A scan with the current names of its holder and its door; `null` if the pass or door is missing or not readable. */
