@@ -1,5 +1,5 @@
 import { ApiError } from '../../core/errors.ts'
-import type { LimitName } from '../../core/rules/pass/workspace-limits.ts'
+import type { StoredLimit } from '../../core/rules/pass/workspace-limits.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { StoredUsage } from '../../storage/workspaces/limits-repository.ts'
 import type { TokenWithWorkspace } from '../../storage/workspaces/tokens-repository.ts'
@@ -99,7 +99,7 @@ export function createTakeQueue(): TakeQueue {
   }
 }
 
-const words: Record<Exclude<LimitName, 'requestsInFlight'>, [what: string, remedy: string]> = {
+const words: Record<StoredLimit, [what: string, remedy: string]> = {
   webhooks: ['webhooks', 'delete one'],
   passes: ['passes', ''],
   storedBytes: ['bytes of images, definitions, and variables', 'delete drafts'],
@@ -108,7 +108,7 @@ const words: Record<Exclude<LimitName, 'requestsInFlight'>, [what: string, remed
   scheduledSends: ['scheduled notifications and broadcasts', 'cancel one, or wait until one was sent'],
 }
 
-function overLimit(limit: keyof typeof words, { allowed, used }: { allowed: number; used: number }): ApiError {
+function overLimit(limit: StoredLimit, { allowed, used }: { allowed: number; used: number }): ApiError {
   const [what, remedy] = words[limit]
   const more = 'ask an operator to raise the limit ("passes workspace limits")'
   return new ApiError('CONFLICT', {

@@ -4,6 +4,7 @@ import {
   type LimitName,
   limitNames,
   NEAR_PERCENT,
+  type StoredLimit,
   type WorkspaceLimits,
 } from '../../core/rules/pass/workspace-limits.ts'
 import { lockRows } from '../db/dialect.ts'
@@ -59,12 +60,11 @@ export interface StoredUsage {
   storedBytes: number
 }
 
-/** The usage of each limited resource, except for requests in flight, which each process counts itself. */
-export type WorkspaceUsage = Record<Exclude<LimitName, 'requestsInFlight'>, number>
+export type WorkspaceUsage = Record<StoredLimit, number>
 
 /** The usage of a limited resource, summed over all workspaces. */
 export interface UsageOverview {
-  limit: keyof WorkspaceUsage
+  limit: StoredLimit
   total: number
   /** The number of workspaces that have used at least NEAR_PERCENT of their limit. */
   near: number
@@ -152,7 +152,7 @@ export class Usage extends Repository {
     const scheduled = ['notifications', 'broadcasts'].map((table) =>
       this.db(table).where({ started_at: null }).where('send_at', '>', at.getTime()).select('workspace_id'),
     )
-    const used: Record<keyof WorkspaceUsage, Knex.QueryBuilder> = {
+    const used: Record<StoredLimit, Knex.QueryBuilder> = {
       webhooks: perWorkspace(this.db('webhooks')),
       passes: stored('passes'),
       storedBytes: stored('stored_bytes'),

@@ -1,16 +1,4 @@
-export const limitNames = [
-  'webhooks',
-  'passes',
-  'storedBytes',
-  'waitingJobs',
-  'draftsPerTemplate',
-  'scheduledSends',
-  'requestsInFlight',
-] as const
-export type LimitName = (typeof limitNames)[number]
-export type WorkspaceLimits = Record<LimitName, number>
-
-export const defaultLimits: WorkspaceLimits = {
+export const defaultLimits = {
   webhooks: 50,
   passes: 10_000_000,
   /** The stored images, definitions of template versions, and variables of passes. */
@@ -23,6 +11,13 @@ export const defaultLimits: WorkspaceLimits = {
   /** Concurrent requests. The limit applies to each process separately. */
   requestsInFlight: 256,
 }
+
+export type WorkspaceLimits = typeof defaultLimits
+export type LimitName = keyof WorkspaceLimits
+export const limitNames = Object.keys(defaultLimits) as LimitName[]
+
+/** A limit of a resource whose usage the database knows. Each process counts its own requests in flight. */
+export type StoredLimit = Exclude<LimitName, 'requestsInFlight'>
 
 /** The maximum number of a workspace's passes on one Apple device, so that one response can list all of them. */
 export const MAX_PASSES_PER_DEVICE = 300
