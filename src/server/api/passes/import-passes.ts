@@ -190,18 +190,17 @@ function planImport(
   rules: Parameters<typeof planPass>[1] & { version: PublishedVersion },
   context: RequestContext,
 ): PlannedImport | ApiError {
-  const { externalPassId, label, variables, groupKey, scanPayload = null, ...names } = item.pass
-  const request = { externalPassId, label, variables, templateId: rules.version.templateId, scanPayload }
-  const plan = planPass({ ...request, ...(groupKey !== undefined && { groupKey }) }, rules, context)
+  const { serialNumber = null, authenticationToken, googleObjectId, status, devices, ...request } = item.pass
+  const scanPayload = request.scanPayload ?? null
+  const plan = planPass({ ...request, templateId: rules.version.templateId, scanPayload }, rules, context)
   if (plan instanceof ApiError) return plan
-  const { serialNumber = null, authenticationToken = plan.appleToken, googleObjectId, status, devices } = names
   return {
     ...plan,
     item,
     scanPayload,
     importDigest: item.digest,
     status,
-    appleToken: authenticationToken,
+    appleToken: authenticationToken ?? plan.appleToken,
     importedSerialNumber: serialNumber,
     googleObjectId: googleObjectId === undefined ? null : googleObjectId.slice(googleObjectId.indexOf('.') + 1),
     devices: devices.map(({ deviceLibraryIdentifier: deviceId, pushToken }) => ({ deviceId, pushToken })),
