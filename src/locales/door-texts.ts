@@ -16,10 +16,10 @@ import uk from './uk/door.json' with { type: 'json' }
 import zh from './zh/door.json' with { type: 'json' }
 
 /** The texts of the page of a door, in one language. Names in braces are placeholders. */
-export type AppWords = typeof en
+export type DoorWords = typeof en
 
 /** The texts by language. A missing language or text is a type error. */
-export const doorTexts: Record<SpokenLanguage, AppWords> = {
+export const doorTexts: Record<SpokenLanguage, DoorWords> = {
   en,
   de,
   fr,

@@ -16,10 +16,10 @@ import uk from './uk/scans.json' with { type: 'json' }
 import zh from './zh/scans.json' with { type: 'json' }
 
 /** The texts of decisions about scans, in one language. Names in braces are placeholders. */
-export type DoorWords = typeof en
+export type ScanWords = typeof en
 
 /** The texts by language. A missing language or text is a type error. */
-export const scansTexts: Record<SpokenLanguage, DoorWords> = {
+export const scansTexts: Record<SpokenLanguage, ScanWords> = {
   en,
   de,
   fr,

@@ -1,6 +1,6 @@
 import { agoFormat, dateFormat, inLargestUnit, numberFormat } from '../../core/formats.ts'
 import { directionOfLanguage, nearestLanguage } from '../../core/rules/display/language-match.ts'
-import { type AppWords, doorTexts } from '../../locales/door-texts.ts'
+import { type DoorWords, doorTexts } from '../../locales/door-texts.ts'
 import { type SpokenLanguage, spokenLanguages } from '../../locales/languages.ts'
 
 export interface AppLanguage {
@@ -8,7 +8,7 @@ export interface AppLanguage {
   /** The language tag of the phone, possibly with a region. It determines the format of times and numbers. */
   locale: string
   direction: 'ltr' | 'rtl'
-  words: AppWords
+  words: DoorWords
 }
 
 /** Returns the phone's first language that is supported, else English. */

@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon'
 import english from '../../../locales/en/scans.json' with { type: 'json' }
 import type { SpokenLanguage } from '../../../locales/languages.ts'
-import { type DoorWords, scansTexts } from '../../../locales/scan-texts.ts'
+import { type ScanWords, scansTexts } from '../../../locales/scan-texts.ts'
 import type { RedemptionPolicy } from '../../contract/schemas/redemption.ts'
 import type { DoorView, ScanReasonCode } from '../../contract/schemas/scan-shapes.ts'
 import { numberFormat, writeMoment } from '../../formats.ts'
@@ -15,7 +15,7 @@ import { firstUseAt, isPeriodFull, isUsedUpForGood, type ScanDecision, type Scan
 export interface DoorLanguage {
   /** A BCP 47 tag, which determines the format of times and numbers. */
   locale: string
-  words: DoorWords
+  words: ScanWords
   /** The time zone of the door, or else of the pass. If undefined, messages use the zone of the pass's policy. */
   zone?: string | undefined
 }
