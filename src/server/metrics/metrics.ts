@@ -121,6 +121,10 @@ export function countEvent(metrics: Metrics, event: StoreEvent): void {
     case 'attempt':
       metrics.webhookAttempts.inc({ outcome: attemptOutcomes[event.status] })
       break
+    case 'deliveries':
+      break
+    default:
+      event satisfies never
   }
 }
 
