@@ -214,10 +214,15 @@ async function readJson(event: H3Event): Promise<string> {
   return decodeUtf8(await readBody(event, MAX_BODY_BYTES))
 }
 
+async function identifyPerson(event: H3Event, limits: CallerOptions, at: Date) {
+  const { session, ...caller } = await identifyCaller(event, limits, at)
+  if (!session) throw new ApiError('NOT_FOUND', { message: 'An access token has no session. Sign in instead.' })
+  return { ...caller, session }
+}
+
 /** Returns the person and the roles of the session, and the CSRF token that requests with changes need. */
 async function showSession(event: H3Event, { services }: PeopleOptions, limits: CallerOptions): Promise<Response> {
-  const caller = await identifyCaller(event, limits, services.clock())
-  if (!caller.session) throw new ApiError('NOT_FOUND', { message: 'An access token has no session. Sign in instead.' })
+  const caller = await identifyPerson(event, limits, services.clock())
   const { grants, csrfToken } = caller.session
   const workspace = { id: caller.workspaceId, name: caller.workspace.name }
   return json({ email: caller.name, workspace, roles: grants, csrfToken, expiresAt: caller.expiresAt!.toISOString() })
@@ -233,8 +238,7 @@ async function signOut(
   provider: Provider,
 ): Promise<Response> {
   const at = services.clock()
-  const caller = await identifyCaller(event, limits, at)
-  if (!caller.session) throw new ApiError('NOT_FOUND', { message: 'An access token has no session. Sign in instead.' })
+  const caller = await identifyPerson(event, limits, at)
   requireCsrfToken(caller, event.req)
   const { id } = caller.session
   await services.store.transaction(async (tx) =>
