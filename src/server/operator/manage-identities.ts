@@ -1,4 +1,4 @@
-import { platforms as allPlatforms, type Platform } from '../../core/contract/schemas/platform.ts'
+import { platforms as allPlatforms, type Platform, platformFacts } from '../../core/contract/schemas/platform.ts'
 import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import {
@@ -114,7 +114,7 @@ export function setDefaultIdentity(
       const known = name === SERVER_IDENTITY ? null : await getForUpdate(tx, name)
       if (known && platform !== undefined && platform !== known.platform) {
         throw new OperatorError(
-          `${name} is an identity of ${known.platform === 'apple' ? 'Apple' : 'Google'}, not of ${platform === 'apple' ? 'Apple' : 'Google'}.`,
+          `${name} is an identity of ${platformFacts[known.platform].company}, not of ${platformFacts[platform].company}.`,
         )
       }
       if (known?.status === 'retired') await tx.identities.update(known.id, { status: 'active' }, at)
