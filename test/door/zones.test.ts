@@ -108,7 +108,7 @@ test('a zone that was deleted after it was chosen offline ends at the door, and 
   await engine.stop()
 })
 
-test('the first scan after the deletion of its zone is decided without a zone', async () => {
+test('the first scan after the deletion of its zone has no zone, and its notice outlasts a restart', async () => {
   const { workspace, zoneId, pass, phone, engine } = await hall()
   await workspace.ok(contract.zones.delete, { params: { id: zoneId } })
   const decision = await engine.scan(camera(pass.code))
@@ -117,8 +117,14 @@ test('the first scan after the deletion of its zone is decided without a zone', 
   engine.retry()
   await phone.until(({ door }) => door!.movement === undefined)
   await phone.until(({ problems }) => problems.length > 0)
-  expect(engine.state.problems).toEqual([{ code: 'zone_deleted', name: 'Hall' }])
+  const notice = [{ code: 'zone_deleted', name: 'Hall' }]
+  expect(engine.state.problems).toEqual(notice)
   await engine.stop()
+  await phone.open()
+  expect(phone.engine.state.problems).toEqual(notice)
+  await phone.engine.dismiss('zone_deleted')
+  expect(phone.engine.state.problems).toEqual([])
+  await phone.engine.stop()
 })
 
 /** A phone at an exit whose zone is deleted. The person was admitted before. */

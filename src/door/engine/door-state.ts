@@ -82,6 +82,7 @@ function problemsOf(
   const found = [...problems.values()]
   if (identity?.deletedExit && identity.deletedExit === identity.door.movement?.zoneId)
     found.push({ code: 'exit_deleted' })
+  if (identity?.deletedZone !== undefined) found.push({ code: 'zone_deleted', name: identity.deletedZone })
   const elsewhere = identity ? totalOf(waiting) - (waiting.get(identity.door.projectId) ?? 0) : 0
   if (elsewhere > 0 && !isElsewhereRead) found.push({ code: 'pending_elsewhere', pending: elsewhere })
   const references = held.flatMap((one) => (one.projectId === identity?.door.projectId ? one.externalRef : []))

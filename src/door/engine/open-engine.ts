@@ -12,7 +12,7 @@ import { type Identity, StorageFullError } from './store/engine-store.ts'
 import { createUploads } from './uploads.ts'
 
 /** The problems that concern only one door. They are cleared when this phone starts as another door. */
-const OF_A_DOOR = ['revoked', 'storage_lost', 'storage_full', 'refused', 'zone_deleted'] as const
+const OF_A_DOOR = ['revoked', 'storage_lost', 'storage_full', 'refused'] as const
 
 /** Opens the engine of this phone, whether the phone is a door or not: see DoorEngine. */
 export async function openEngine(environment: EngineEnvironment): Promise<DoorEngine> {
@@ -63,7 +63,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
 
   const context: EngineContext = { environment, server, clock, store: () => store, identity: () => known.identity }
   const { forgetNames, ...lookUp } = createLookUp(context)
-  const { sync, endZone, ...ownDoor } = createOwnDoor(context, {
+  const { sync, endZone, forgetDeletedZone, ...ownDoor } = createOwnDoor(context, {
     keep(identity) {
       known.identity = identity
       publish()
@@ -71,7 +71,6 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     },
     onUnsent: () => connection?.retry(),
     onZone: () => quietly(refresh()),
-    onDeleted: (name) => set('zone_deleted', name === null ? null : { code: 'zone_deleted', name }),
   })
   const lists = createListKeeper(context, {
     onLoading(loaded) {
@@ -325,6 +324,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     async dismiss(code) {
       if (code === 'rejected') await store.dismissRejections()
       if (code === 'pending_elsewhere') known.isElsewhereRead = true
+      if (code === 'zone_deleted') await forgetDeletedZone()
       problems.delete(code)
       await refresh()
     },

@@ -12,6 +12,8 @@ export interface OwnDoor extends Pick<DoorEngine, 'moveTo' | 'setMovement'> {
    * scans, because an exit without a zone would admit people.
    */
   endZone(zoneId: string): Promise<void>
+  /** Ends the notice about the deleted zone of an entrance. */
+  forgetDeletedZone(): Promise<void>
 }
 
 interface OwnDoorOptions {
@@ -21,16 +23,11 @@ interface OwnDoorOptions {
   onUnsent: () => void
   /** Called when the number of people inside the zone was read from the server. */
   onZone: () => void
-  /**
-   * Called with the name of this door's zone when the zone is deleted, and with `null` when `setMovement` sets or
-   * removes the zone. If this door is an exit, the deletion of its zone sets `deletedExit` instead.
-   */
-  onDeleted: (name: string | null) => void
 }
 
 export function createOwnDoor(
   { server, identity, store, clock, environment }: EngineContext,
-  { keep, onUnsent, onZone, onDeleted }: OwnDoorOptions,
+  { keep, onUnsent, onZone }: OwnDoorOptions,
 ): OwnDoor {
   const { storesMovement } = environment.settings
   const ownZone = () => identity()?.door.movement?.zoneId
@@ -59,7 +56,7 @@ export function createOwnDoor(
     // If the server rejects the movement of an entrance, for example because the zone was deleted, use the server's
     // zone and direction. Never do this for an exit, because the server's direction could turn it into an entrance.
     const isEnded = reply.kind === 'answer' || (reply.kind === 'rejection' && movement?.direction !== 'out')
-    if (isEnded && isCurrent) await keep({ token: now.token, door: now.door })
+    if (isEnded && isCurrent) await keep({ ...now, isMovementUnsent: undefined })
     return reply
   }
 
@@ -77,11 +74,12 @@ export function createOwnDoor(
   async function endZone(zoneId: string): Promise<void> {
     const { zones } = await store().summary()
     const now = identity()
-    if (now?.deletedExit === zoneId) return
+    if (!now || now.deletedExit === zoneId) return
     const isOwn = ownZone() === zoneId
-    if (isOwn && now?.door.movement?.direction === 'out') return keep({ ...now, deletedExit: zoneId })
-    onDeleted(zones.find(({ id }) => id === zoneId)?.name ?? '–')
-    if (now && isOwn) await keep({ token: now.token, door: { ...now.door, movement: undefined } })
+    if (isOwn && now.door.movement?.direction === 'out') return keep({ ...now, deletedExit: zoneId })
+    const deletedZone = zones.find(({ id }) => id === zoneId)?.name ?? '–'
+    const door = isOwn ? { ...now.door, movement: undefined } : now.door
+    await keep({ token: now.token, door, deletedZone })
   }
 
   return {
@@ -99,6 +97,10 @@ export function createOwnDoor(
       return reply
     },
     endZone,
+    async forgetDeletedZone() {
+      const known = identity()
+      if (known) await keep({ ...known, deletedZone: undefined })
+    },
     async moveTo(gate) {
       const reply = await server.updateDoor(identity()?.door.id ?? '', { gate })
       if (reply.kind !== 'answer') return gateFailure(reply)
@@ -109,7 +111,6 @@ export function createOwnDoor(
       const known = identity()
       // In a deleted zone, ignore a new direction: the exit is blocked until the operator chooses another zone or none.
       if (!known || (movement && movement.zoneId === known.deletedExit)) return
-      onDeleted(null)
       const door = { ...known.door, movement: movement ?? undefined }
       await keep({ token: known.token, door, ...(storesMovement && { isMovementUnsent: true }) })
       onUnsent()

@@ -18,6 +18,8 @@ export interface Identity {
    * without a zone.
    */
   deletedExit?: string | undefined
+  /** The name of this entrance's zone, if it was deleted, until a user reads the notice or chooses a zone. */
+  deletedZone?: string | undefined
 }
 
 /** A zone in a response of the server. The response to a scan omits `whenFull` and `resetAt`. */
