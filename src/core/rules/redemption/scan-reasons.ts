@@ -1,5 +1,6 @@
 import type { LedgerReason, LedgerResult, ScanReasonCode, ScanResult } from '../../contract/schemas/scan-shapes.ts'
 
+/** The stored reason of each code. Put a code that shares a reason before the general one (see `reasonCodes`). */
 const ledgerReasons: Record<ScanReasonCode, LedgerReason> = {
   valid: 'valid',
   stale_identifier: 'unverifiable',

@@ -91,7 +91,10 @@ export async function importPasses(
   })
 }
 
-/** Returns the digest of a row, independent of the order of its fields. */
+/**
+ * Returns the digest of a row, independent of the order of its fields. Give a new field of imports no default: it would
+ * change the digests of rows that were imported before.
+ */
 function digestOf(templateId: string, { passTypeIdentifier: _, ...pass }: PassImport): string {
   const devices = pass.devices.toSorted((a, b) => (a.deviceLibraryIdentifier < b.deviceLibraryIdentifier ? -1 : 1))
   const text = JSON.stringify({ ...pass, devices, templateId }, (_name, value: unknown) =>
