@@ -7,8 +7,8 @@ interface FormatFacts {
   zxing: string
   bwip: string
   name: string
-  /** The name of the format for screen readers. */
-  spoken: string
+  /** The name of the format for screen readers. Default: `name`, followed by "barcode". */
+  spoken?: string
   /** A square matrix, a wide matrix, or lines. Pages size a code by its shape. */
   shape: 'square' | 'wide' | 'linear'
   /** The required margin around a matrix code, or on both sides of a linear code, in modules. */
@@ -78,7 +78,6 @@ const formats = {
     zxing: 'PDF417',
     bwip: 'pdf417',
     name: 'PDF417',
-    spoken: 'PDF417 barcode',
     shape: 'wide',
     quietZone: 2,
     needsMessage: false,
@@ -129,7 +128,6 @@ const formats = {
     zxing: 'EAN13',
     bwip: 'ean13',
     name: 'EAN-13',
-    spoken: 'EAN-13 barcode',
     shape: 'linear',
     quietZone: 11,
     needsMessage: true,
@@ -149,7 +147,6 @@ const formats = {
     zxing: 'Code39Std',
     bwip: 'code39',
     name: 'Code 39',
-    spoken: 'Code 39 barcode',
     shape: 'linear',
     quietZone: 10,
     needsMessage: false,
@@ -168,7 +165,6 @@ const formats = {
     zxing: 'Codabar',
     bwip: 'rationalizedCodabar',
     name: 'Codabar',
-    spoken: 'Codabar barcode',
     shape: 'linear',
     quietZone: 10,
     needsMessage: true,
@@ -191,7 +187,6 @@ const formats = {
     zxing: 'ITF',
     bwip: 'interleaved2of5',
     name: 'ITF',
-    spoken: 'ITF barcode',
     shape: 'linear',
     quietZone: 10,
     needsMessage: true,

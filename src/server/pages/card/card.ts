@@ -218,7 +218,7 @@ export const CARD_STYLE = [
 
 export function barcodeHtml({ format, message, altText }: Card['barcode']): string {
   if (message === '') return ''
-  const { spoken, shape } = barcodeFormats[format]
+  const { name, spoken = `${name} barcode`, shape } = barcodeFormats[format]
   const svg = barcodeSvg(format, message)
   const caption = altText?.trim() || (svg === undefined ? message : '')
   const picture = svg && `<div class="symbol" role="img" aria-label="${spoken}">${svg}</div>`
