@@ -322,9 +322,9 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     ...lookUp,
     retry: () => connection?.retry(),
     async dismiss(code) {
+      if (code === 'zone_deleted') return forgetDeletedZone()
       if (code === 'rejected') await store.dismissRejections()
       if (code === 'pending_elsewhere') known.isElsewhereRead = true
-      if (code === 'zone_deleted') await forgetDeletedZone()
       problems.delete(code)
       await refresh()
     },
