@@ -127,6 +127,22 @@ test('the first scan after the deletion of its zone has no zone, and its notice 
   await phone.engine.stop()
 })
 
+test('a zone chosen while the deletion of the last one is noticed reaches the server', async () => {
+  const { workspace, projectId, zoneId, pass, phone, engine } = await hall()
+  const { id: clubId } = await workspace.ok(contract.zones.create, { body: { projectId, name: 'Club' } })
+  await phone.settle()
+  await workspace.ok(contract.zones.delete, { params: { id: zoneId } })
+  const scanned = engine.scan(camera(pass.code))
+  await engine.setMovement({ zoneId: clubId, direction: 'in' })
+  await scanned
+  // Send the zone to the server.
+  await engine.flush()
+  const { items } = await workspace.ok(contract.doors.list, { query: { projectId } })
+  expect(items).toMatchObject([{ zoneId: clubId, direction: 'in' }])
+  expect(engine.state.door!.movement).toEqual({ zoneId: clubId, direction: 'in' })
+  await engine.stop()
+})
+
 /** A phone at an exit whose zone is deleted. The person was admitted before. */
 async function deletedExit() {
   const at = await hall()

@@ -78,8 +78,9 @@ export function createOwnDoor(
     const isOwn = ownZone() === zoneId
     if (isOwn && now.door.movement?.direction === 'out') return keep({ ...now, deletedExit: zoneId })
     const deletedZone = zones.find(({ id }) => id === zoneId)?.name ?? '–'
-    const door = isOwn ? { ...now.door, movement: undefined } : now.door
-    await keep({ token: now.token, door, deletedZone })
+    // If a user chose another zone in the meantime, keep that choice, which the server may not have yet.
+    const left = isOwn ? { token: now.token, door: { ...now.door, movement: undefined } } : now
+    await keep({ ...left, deletedZone })
   }
 
   return {
@@ -99,7 +100,7 @@ export function createOwnDoor(
     endZone,
     async forgetDeletedZone() {
       const known = identity()
-      if (known) await keep({ ...known, deletedZone: undefined })
+      if (known?.deletedZone !== undefined) await keep({ ...known, deletedZone: undefined })
     },
     async moveTo(gate) {
       const reply = await server.updateDoor(identity()?.door.id ?? '', { gate })

@@ -18,7 +18,7 @@ export interface Identity {
    * without a zone.
    */
   deletedExit?: string | undefined
-  /** The name of this entrance's zone, if it was deleted, until a user reads the notice or chooses a zone. */
+  /** The name of this door's last zone, if it was deleted, until a user dismisses the notice or chooses a zone. */
   deletedZone?: string | undefined
 }
 
