@@ -193,7 +193,8 @@ function planImport(
   rules: Parameters<typeof planPass>[1] & { version: PublishedVersion },
   context: RequestContext,
 ): PlannedImport | ApiError {
-  const { serialNumber = null, authenticationToken, googleObjectId, status, devices, ...request } = item.pass
+  const { passTypeIdentifier: _, serialNumber = null, authenticationToken, googleObjectId, ...rest } = item.pass
+  const { status, devices, ...request } = rest
   const scanPayload = request.scanPayload ?? null
   const plan = planPass({ ...request, templateId: rules.version.templateId, scanPayload }, rules, context)
   if (plan instanceof ApiError) return plan
