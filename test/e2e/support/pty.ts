@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { spawn } from '@lydell/node-pty'
+import type { ReadStream } from 'node:tty'
+import { type IPty, spawn } from '@lydell/node-pty'
 import { onTestFinished } from 'vitest'
 import { configHome } from '../../support/config-home.ts'
 import type { CleanUp } from '../../support/databases.ts'
@@ -43,6 +44,7 @@ export function openTerminal(
     ...(cwd !== undefined && { cwd }),
     env: { ...own, PASSES_URL: server.url, PASSES_TOKEN: server.token, ...env },
   })
+  keepUnreadOutput(child)
   const screen = new TextScreen(columns, rows)
   child.onData((text) => screen.write(text))
   let isRunning = true
@@ -73,4 +75,14 @@ export function openTerminal(
     kill: (signal) => child.kill(signal),
     ended,
   }
+}
+
+/**
+ * Stops node-pty from destroying the terminal 200 ms after the program exits, which would lose output that a busy test
+ * has not read by then. The terminal still closes by itself, with EIO, when all of its output is read.
+ */
+function keepUnreadOutput(child: IPty): void {
+  const { _socket: socket } = child as unknown as { _socket: ReadStream }
+  const destroy = socket.destroy.bind(socket)
+  socket.destroy = (error) => (error || socket.readableEnded ? destroy(error) : socket)
 }
