@@ -129,8 +129,11 @@ const FRESH_MS = 100
 /** The time after which a sender begins no further requests if other webhooks wait for its slot. */
 const TURN_MS = 10_000
 
-/** The interval at which a sender looks for deliveries that other servers created. */
-const POLL_MS = 500
+/**
+ * The bounds of the interval at which a sender looks for deliveries that other servers created. It doubles after each
+ * read that finds none, so that many webhooks that hang do not keep the database busy.
+ */
+const POLL_MS = { least: 500, most: 2_000 }
 
 /** The time for which an idle sender keeps its slot, so that the next event needs no write to claim a job. */
 const STAY_MS = 500
@@ -162,6 +165,7 @@ async function sendDue(
   let seenAt = 0
   let reading: Promise<void> | undefined
   let readAt = 0
+  let pollMs = POLL_MS.least
   let sentAt = performance.now()
   let consecutiveSuccesses = 0
   let mayBeMore = true
@@ -210,6 +214,7 @@ async function sendDue(
     }
     // The limit of a read is at least 2 x MAX_IN_FLIGHT, so a read with at most MAX_IN_FLIGHT rows is the last one.
     mayBeMore = due.length > MAX_IN_FLIGHT
+    pollMs = due.length > 0 ? POLL_MS.least : Math.min(2 * pollMs, POLL_MS.most)
   }
 
   /** Queues new deliveries of this process without a read. Skips deliveries that a read returned before the event. */
@@ -286,7 +291,7 @@ async function sendDue(
       if (now >= turnEnd && !slot?.mayStay()) break
       const limit = endpoint?.failingSince ? MAX_IN_FLIGHT_FAILING : MAX_IN_FLIGHT
       const hasRoom = inFlight.size < limit
-      const needsRead = mayBeMore || (hasRoom && (hasArrived || now - readAt >= POLL_MS))
+      const needsRead = mayBeMore || (hasRoom && (hasArrived || now - readAt >= pollMs))
       if (queue.length < page() && !reading && needsRead) {
         hasArrived = false
         reading = read()
@@ -296,8 +301,8 @@ async function sendDue(
           })
       }
       if (queue.length === 0) {
-        if (reading) await Promise.race([reading, arrival(POLL_MS)])
-        else if (inFlight.size > 0) await Promise.race([change(), arrival(POLL_MS)])
+        if (reading) await Promise.race([reading, arrival(pollMs)])
+        else if (inFlight.size > 0) await Promise.race([change(), arrival(pollMs)])
         else if (!slot?.mayStay() || now - sentAt >= STAY_MS) break
         else mayBeMore = !(await arrival(IDLE_POLL_MS))
         continue
