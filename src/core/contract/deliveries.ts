@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { eventTypes, subscribableEvents } from '../events.ts'
 import { Uuid } from '../ids.ts'
 import { Count, pageOf, route, UtcTimestamp } from './schemas/common.ts'
-import { anyOf, listQuery } from './schemas/list-parameters.ts'
+import { filter, listQuery, param } from './schemas/list-parameters.ts'
 
 /** The type of an event. */
 export const DeliveryEventType = z.enum(eventTypes)
@@ -64,17 +64,13 @@ export type DeliveryDetail = z.output<typeof DeliveryDetail>
 
 /** The filters of GET /v1/webhooks/deliveries. */
 export const DeliveryListFilters = {
-  eventType: anyOf(DeliveryEventType)
-    .optional()
-    .meta({ description: 'Matches deliveries of this event.', example: 'pass.scanned' }),
-  status: anyOf(DeliveryStatus)
-    .optional()
-    .meta({ description: 'Matches deliveries with this status.', example: 'FAILED' }),
-  lastAttempt: anyOf(z.literal('failed')).optional().meta({
-    description:
-      'Matches deliveries whose last attempt failed: deliveries that wait for a retry, and FAILED deliveries.',
-    example: 'failed',
-  }),
+  eventType: filter(DeliveryEventType, 'Matches deliveries of this event.', 'pass.scanned'),
+  status: filter(DeliveryStatus, 'Matches deliveries with this status.', 'FAILED'),
+  lastAttempt: filter(
+    z.literal('failed'),
+    'Matches deliveries whose last attempt failed: deliveries that wait for a retry, and FAILED deliveries.',
+    'failed',
+  ),
 }
 
 /** Routes of webhook deliveries. */
@@ -83,9 +79,7 @@ export const deliveries = {
     scope: 'webhooks:read',
     summary: 'List deliveries to all webhooks',
     query: listQuery(['createdAt'], {
-      webhookId: anyOf(Uuid)
-        .optional()
-        .meta({ description: 'Matches deliveries to this webhook.', example: '01985f0c-7a10-7000-8000-000000000006' }),
+      webhookId: filter(Uuid, 'Matches deliveries to this webhook.', '01985f0c-7a10-7000-8000-000000000006'),
       ...DeliveryListFilters,
     }),
     responses: { 200: pageOf(Delivery) },
@@ -125,16 +119,14 @@ export const events = {
       'or if the server stops. After that, reconnect with the last ID. A workspace can have 10 streams per server.',
     eventStream: true,
     query: z.strictObject({
-      type: anyOf(SubscribableEvent)
-        .optional()
-        .meta({ description: 'Selects events of this type. Default: all events.', example: 'pass.scanned' }),
+      type: filter(SubscribableEvent, 'Selects events of this type. Default: all events.', 'pass.scanned'),
     }),
     headers: z.object({
-      'last-event-id': Uuid.optional().meta({
-        description:
-          'The ID of the last event that the client received. The stream starts after this event. Default: the stream starts now.',
-        example: '01985f0c-7a10-7000-8000-000000000012',
-      }),
+      'last-event-id': param(
+        Uuid,
+        'The ID of the last event that the client received. The stream starts after this event. Default: the stream starts now.',
+        '01985f0c-7a10-7000-8000-000000000012',
+      ),
     }),
     responses: { 200: FollowedEvent },
     errors: ['CONFLICT'],

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { Count, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
-import { anyOf, booleanParam, listQuery } from './schemas/list-parameters.ts'
+import { booleanParam, exampleIds, filter, listQuery, param } from './schemas/list-parameters.ts'
 import { Direction } from './schemas/scan-shapes.ts'
 
 /** The maximum lifetime of an invitation, and the lifetime of a door's token, in days. */
@@ -65,12 +65,12 @@ export const DoorClaim = z.strictObject({
 })
 export type DoorClaim = z.output<typeof DoorClaim>
 
+const forLeads = { scope: 'scans:write', role: 'owner', forDoorLeads: true } as const
+
 /** Routes of doors and their invitations. */
 export const doors = {
   invite: route('POST', '/v1/doors/invitations', {
-    scope: 'scans:write',
-    role: 'owner',
-    forDoorLeads: true,
+    ...forLeads,
     summary: 'Invite phones to scan at a gate',
     description:
       `Anyone who opens the url can claim a door until expiresAt, which must be at most ${MAX_DOOR_DAYS} days ` +
@@ -87,9 +87,7 @@ export const doors = {
     errors: ['NOT_FOUND', 'CONFLICT'],
   }),
   endInvitation: route('DELETE', '/v1/doors/invitations/{id}', {
-    scope: 'scans:write',
-    role: 'owner',
-    forDoorLeads: true,
+    ...forLeads,
     summary: 'Cancel an invitation',
     description: 'No more doors can be claimed with the invitation. Doors that were claimed with it are not affected.',
     responses: { 204: null },
@@ -114,17 +112,13 @@ export const doors = {
       'With the token of a door, the list contains only this door. Revoked and expired doors stay in the list, ' +
       'because scans refer to them.',
     query: listQuery(['createdAt'], {
-      projectId: anyOf(Uuid)
-        .optional()
-        .meta({ description: 'Matches doors of this project.', example: '01985f0c-7a10-7000-8000-000000000001' }),
-      revoked: booleanParam.optional().meta({ description: 'Whether the door is revoked.', example: false }),
+      projectId: filter(Uuid, 'Matches doors of this project.', exampleIds.project),
+      revoked: param(booleanParam, 'Whether the door is revoked.', false),
     }),
     responses: { 200: pageOf(Door) },
   }),
   update: route('PATCH', '/v1/doors/{id}', {
-    scope: 'scans:write',
-    role: 'owner',
-    forDoorLeads: true,
+    ...forLeads,
     forDoors: true,
     summary: 'Rename a door, or move it to another gate',
     description:
@@ -142,9 +136,7 @@ export const doors = {
     errors: ['MISSING_REQUIRED_FIELD', 'NOT_FOUND'],
   }),
   revoke: route('DELETE', '/v1/doors/{id}', {
-    scope: 'scans:write',
-    role: 'owner',
-    forDoorLeads: true,
+    ...forLeads,
     summary: 'Revoke a door',
     description:
       "The door's token becomes invalid on each server within 5 seconds. The phone keeps offline decisions that it " +

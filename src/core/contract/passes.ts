@@ -4,7 +4,7 @@ import { LARGE_BODY_BYTES } from '../route.ts'
 import { Count, ErrorCode, PassStatus, PositiveInt, pageOf, route, text, UtcTimestamp } from './schemas/common.ts'
 import { IfMatch } from './schemas/if-match.ts'
 import { PreviewLanguage } from './schemas/language-tags.ts'
-import { booleanParam, dryRunParam } from './schemas/list-parameters.ts'
+import { booleanParam, dryRunParam, param } from './schemas/list-parameters.ts'
 import { checkImport, importedFields } from './schemas/pass-import.ts'
 import { Include, PassListQuery } from './schemas/pass-list-query.ts'
 import { byPlatform, Platform } from './schemas/platform.ts'
@@ -13,22 +13,20 @@ import { PassWallets } from './wallets.ts'
 
 const PassPreviewQuery = z
   .strictObject({
-    platform: Platform.optional().meta({ description: 'The platform to preview. Default: both.', example: 'apple' }),
+    platform: param(Platform, 'The platform to preview. Default: both.', 'apple'),
     format: z
       .enum(['json', 'html', 'pkpass'])
       .default('json')
       .meta({ description: 'The format of the response. pkpass requires platform=apple.', example: 'html' }),
     language: PreviewLanguage.optional(),
   })
-  .superRefine(({ platform, format, language }, context) => {
-    if (format !== 'pkpass') return
-    if (platform !== 'apple') {
-      context.addIssue({ code: 'custom', path: ['format'], message: 'pkpass requires platform=apple' })
-    }
-    if (language !== undefined) {
-      const message = 'A pkpass contains every language: omit it'
-      context.addIssue({ code: 'custom', path: ['language'], message })
-    }
+  .refine(({ platform, format }) => format !== 'pkpass' || platform === 'apple', {
+    path: ['format'],
+    error: 'pkpass requires platform=apple',
+  })
+  .refine(({ format, language }) => format !== 'pkpass' || language === undefined, {
+    path: ['language'],
+    error: 'A pkpass contains every language: omit it',
   })
 
 /** The content of a pass for each platform, or `null` if the platform is not configured or not requested. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { bucketUnits, Count, MAX_BUCKETS, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
-import { listQuery } from './schemas/list-parameters.ts'
+import { listQuery, param } from './schemas/list-parameters.ts'
 import { byPlatform } from './schemas/platform.ts'
 import { Timezone } from './schemas/redemption.ts'
 
@@ -150,10 +150,7 @@ export const projects = {
       'are shifted by the fraction of an hour.',
     query: z.strictObject({
       from: Timestamp.meta({ description: 'The start of the period (inclusive).', example: '2027-05-20T00:00:00Z' }),
-      to: Timestamp.optional().meta({
-        description: 'The end of the period (exclusive). Default: now.',
-        example: '2027-05-27T00:00:00Z',
-      }),
+      to: param(Timestamp, 'The end of the period (exclusive). Default: now.', '2027-05-27T00:00:00Z'),
       by: z
         .enum(bucketUnits)
         .default('day')

@@ -3,8 +3,8 @@ import { formatsWithReadings } from '../barcode-formats.ts'
 import { MAX_PAYLOAD_CHARACTERS } from '../bounds.ts'
 import { Uuid } from '../ids.ts'
 import { LARGE_BODY_BYTES } from '../route.ts'
-import { CalendarDate, Count, PassStatus, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
-import { integerParam } from './schemas/list-parameters.ts'
+import { addIssue, CalendarDate, Count, PassStatus, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
+import { exampleIds, integerParam, param } from './schemas/list-parameters.ts'
 import { RedemptionPolicy } from './schemas/redemption.ts'
 import { Direction, DoorView, LedgerReason, ScanContext, ScanItem } from './schemas/scan-shapes.ts'
 import { Zone } from './zones.ts'
@@ -122,15 +122,9 @@ export const OfflineScan = z
     ),
   })
   .superRefine(({ qrPayload, passId, result, reason }, context) => {
-    if (qrPayload === undefined && passId === undefined) {
-      context.addIssue({ code: 'custom', path: ['qrPayload'], message: 'Give qrPayload or passId' })
-    }
+    if (qrPayload === undefined && passId === undefined) addIssue(context, ['qrPayload'], 'Give qrPayload or passId')
     if ((result === 'accepted') !== (reason === 'valid')) {
-      context.addIssue({
-        code: 'custom',
-        path: ['reason'],
-        message: 'Must be "valid" if and only if result is "accepted"',
-      })
+      addIssue(context, ['reason'], 'Must be "valid" if and only if result is "accepted"')
     }
   })
 export type OfflineScan = z.output<typeof OfflineScan>
@@ -163,15 +157,12 @@ export const scanner = {
       'SCANNER_SNAPSHOT_STALE, read a whole snapshot again.',
     compressed: true,
     query: z.strictObject({
-      projectId: Uuid.optional().meta({
-        description: 'The project whose passes to list. Default: the whole workspace.',
-        example: '01985f0c-7a10-7000-8000-000000000001',
-      }),
-      since: Uuid.optional().meta({
-        description:
-          'The ID of a snapshot with the same projectId. You must have read all its pages, at most 24 hours ago.',
-        example: '01985f0c-7a10-7000-8000-000000000020',
-      }),
+      projectId: param(Uuid, 'The project whose passes to list. Default: the whole workspace.', exampleIds.project),
+      since: param(
+        Uuid,
+        'The ID of a snapshot with the same projectId. You must have read all its pages, at most 24 hours ago.',
+        '01985f0c-7a10-7000-8000-000000000020',
+      ),
       limit: integerParam(1, 1000)
         .default(500)
         .meta({ description: 'The maximum number of items in the page.', example: 1000 }),

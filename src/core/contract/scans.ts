@@ -4,6 +4,7 @@ import { MAX_PAYLOAD_CHARACTERS } from '../bounds.ts'
 import { Uuid } from '../ids.ts'
 import { redemptionChecks } from '../rules/redemption/redemption.ts'
 import { CalendarDate, Count, MAX_BUCKETS, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
+import { param } from './schemas/list-parameters.ts'
 import { RedemptionPolicy } from './schemas/redemption.ts'
 import { ScanListQuery, ScanStatsQuery } from './schemas/scan-list-query.ts'
 import {
@@ -96,9 +97,9 @@ export const ScanCreate = z
       'Default: the direction of the door if the scan is in the zone of the door, else `in`.',
     ),
   })
-  .superRefine(({ qrPayload, passId }, context) => {
-    if (qrPayload !== undefined || passId !== undefined) return
-    context.addIssue({ code: 'custom', path: ['qrPayload'], message: 'Give qrPayload or passId' })
+  .refine(({ qrPayload, passId }) => qrPayload !== undefined || passId !== undefined, {
+    path: ['qrPayload'],
+    error: 'Give qrPayload or passId',
   })
 export type ScanCreate = z.output<typeof ScanCreate>
 
@@ -162,15 +163,12 @@ export const PolicyReplayResult = z.strictObject({
 export type PolicyReplayResult = z.output<typeof PolicyReplayResult>
 
 const DoorClock = z.object({
-  'x-time-zone': z
-    .string()
-    .optional()
-    .meta({
-      description:
-        'The IANA time zone for times in `message`. If the header is missing or the server does not know the zone, ' +
-        'times are in the zone of the redemption policy.',
-      example: 'Europe/Berlin',
-    }),
+  'x-time-zone': param(
+    z.string(),
+    'The IANA time zone for times in `message`. If the header is missing or the server does not know the zone, ' +
+      'times are in the zone of the redemption policy.',
+    'Europe/Berlin',
+  ),
 })
 
 /** Routes of scans. */
@@ -257,17 +255,9 @@ export const scans = {
     forDoors: true,
     summary: 'Explain whether a pass would be accepted at a given time',
     query: z.strictObject({
-      at: Timestamp.optional().meta({
-        description: 'The time of the scan. Default: now.',
-        example: '2027-05-20T18:00:00Z',
-      }),
-      validityDate: CalendarDate.optional().meta({
-        description: 'The day to evaluate instead of the time.',
-        example: '2027-05-20',
-      }),
-      scanContextKey: text(1, 128)
-        .optional()
-        .meta({ description: 'The scanContextKey of the scan.', example: '2027-05-20' }),
+      at: param(Timestamp, 'The time of the scan. Default: now.', '2027-05-20T18:00:00Z'),
+      validityDate: param(CalendarDate, 'The day to evaluate instead of the time.', '2027-05-20'),
+      scanContextKey: param(text(1, 128), 'The scanContextKey of the scan.', '2027-05-20'),
     }),
     responses: { 200: RedemptionExplanation },
     errors: ['PASS_NOT_FOUND'],

@@ -3,6 +3,7 @@ import { Uuid } from '../ids.ts'
 import { PositiveInt, route, UtcTimestamp } from './schemas/common.ts'
 import { Definition } from './schemas/definition.ts'
 import { PreviewLanguage } from './schemas/language-tags.ts'
+import { exampleIds } from './schemas/list-parameters.ts'
 import { Warning, warningTable } from './schemas/warnings.ts'
 import { PlatformRejection } from './wallets.ts'
 
@@ -49,10 +50,7 @@ export const templateVersions = {
     scope: 'templates:read',
     summary: 'List the versions of a template, newest first',
     query: z.strictObject({
-      templateId: Uuid.meta({
-        description: 'The ID of the template.',
-        example: '01985f0c-7a10-7000-8000-000000000007',
-      }),
+      templateId: Uuid.meta({ description: 'The ID of the template.', example: exampleIds.template }),
     }),
     responses: { 200: z.array(TemplateVersion) },
     errors: ['TEMPLATE_NOT_FOUND'],

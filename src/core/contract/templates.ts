@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { PositiveInt, pageOf, route, text, UtcTimestamp } from './schemas/common.ts'
 import { Definition, PassType } from './schemas/definition.ts'
-import { anyOf, listQuery } from './schemas/list-parameters.ts'
+import { exampleIds, filter, listQuery } from './schemas/list-parameters.ts'
 import { TemplateVersionDetail } from './template-versions.ts'
 
 /** The key by which files and commands refer to a template. Unique in the workspace. */
@@ -45,15 +45,12 @@ export const templates = {
     summary: 'List templates',
     description: 'projectId=null matches templates without a project.',
     query: listQuery(['createdAt', 'updatedAt', 'name'], {
-      projectId: anyOf(z.union([Uuid, z.literal('null')]))
-        .optional()
-        .meta({
-          description: 'Matches templates of this project. `null` matches templates without a project.',
-          example: '01985f0c-7a10-7000-8000-000000000001',
-        }),
-      key: anyOf(TemplateKey)
-        .optional()
-        .meta({ description: 'Matches the template with this key.', example: 'conference-ticket' }),
+      projectId: filter(
+        z.union([Uuid, z.literal('null')]),
+        'Matches templates of this project. `null` matches templates without a project.',
+        exampleIds.project,
+      ),
+      key: filter(TemplateKey, 'Matches the template with this key.', 'conference-ticket'),
     }),
     responses: { 200: pageOf(Template) },
   }),

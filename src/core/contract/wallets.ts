@@ -2,7 +2,15 @@ import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { NUDGE_SPACING_SECONDS } from '../rules/sending/nudging.ts'
 import { Count, ErrorCode, PositiveInt, pageOf, route, UtcTimestamp } from './schemas/common.ts'
-import { anyOf, booleanParam, checkQualifier, integerParam, pageQuery } from './schemas/list-parameters.ts'
+import {
+  booleanParam,
+  checkQualifier,
+  exampleIds,
+  filter,
+  integerParam,
+  pageQuery,
+  param,
+} from './schemas/list-parameters.ts'
 import { Platform } from './schemas/platform.ts'
 
 /** A permanent rejection by a platform. The server retries only after a change of the version, pass, or platform. */
@@ -124,18 +132,14 @@ export type Freshness = z.output<typeof Freshness>
 const MAX_OLDER_SECONDS = 366 * 86_400
 
 const WalletQuery = pageQuery({
-  projectId: anyOf(Uuid).optional().meta({
-    description: 'Matches wallets with passes of this project.',
-    example: '01985f0c-7a10-7000-8000-000000000001',
-  }),
-  platform: anyOf(Platform).optional().meta({ description: 'Matches wallets of this platform.', example: 'apple' }),
-  stale: booleanParam
-    .optional()
-    .meta({ description: 'Whether the wallet lacks the newest version of the pass.', example: true }),
-  olderThan: integerParam(0, MAX_OLDER_SECONDS).optional().meta({
-    description: 'With `stale`: matches wallets of passes that have not changed for this number of seconds.',
-    example: 3600,
-  }),
+  projectId: filter(Uuid, 'Matches wallets with passes of this project.', exampleIds.project),
+  platform: filter(Platform, 'Matches wallets of this platform.', 'apple'),
+  stale: param(booleanParam, 'Whether the wallet lacks the newest version of the pass.', true),
+  olderThan: param(
+    integerParam(0, MAX_OLDER_SECONDS),
+    'With `stale`: matches wallets of passes that have not changed for this number of seconds.',
+    3600,
+  ),
 }).superRefine((query, context) => checkQualifier('olderThan', 'stale', query, context))
 
 /** Routes of the wallets of a workspace. */
@@ -156,10 +160,7 @@ export const wallets = {
       `Compares the phones with the objective that ${FRESHNESS.objective * 100} % of reachable phones have the ` +
       `latest version of their passes within ${FRESHNESS.withinSeconds / 60} minutes.`,
     query: z.strictObject({
-      projectId: anyOf(Uuid).optional().meta({
-        description: 'Counts only phones with passes of this project.',
-        example: '01985f0c-7a10-7000-8000-000000000001',
-      }),
+      projectId: filter(Uuid, 'Counts only phones with passes of this project.', exampleIds.project),
     }),
     readsMuch: true,
     responses: { 200: Freshness },
@@ -172,13 +173,8 @@ export const wallets = {
       'Messages are not authenticated: anyone who knows the serial number of a pass can send one. The server keeps ' +
       'messages for 30 days, but at most the newest 50 per pass and 5,000 per workspace.',
     query: pageQuery({
-      projectId: anyOf(Uuid).optional().meta({
-        description: 'Matches messages about passes of this project.',
-        example: '01985f0c-7a10-7000-8000-000000000001',
-      }),
-      passId: anyOf(Uuid)
-        .optional()
-        .meta({ description: 'Matches messages about this pass.', example: '01985f0c-7a10-7000-8000-000000000011' }),
+      projectId: filter(Uuid, 'Matches messages about passes of this project.', exampleIds.project),
+      passId: filter(Uuid, 'Matches messages about this pass.', exampleIds.pass),
     }),
     responses: { 200: pageOf(DeviceLog) },
   }),

@@ -40,7 +40,8 @@ const events = z
   .transform((list) => [...new Set(list)])
 const description = text(0, 255)
 
-const owner = { role: 'owner', errors: ['WEBHOOK_NOT_FOUND'] } as const
+const read = { scope: 'webhooks:read', role: 'owner', errors: ['WEBHOOK_NOT_FOUND'] } as const
+const write = { ...read, scope: 'webhooks:write' } as const
 
 /** Routes of webhook endpoints. */
 export const webhooks = {
@@ -52,8 +53,7 @@ export const webhooks = {
     responses: { 200: pageOf(Webhook) },
   }),
   create: route('POST', '/v1/webhooks', {
-    scope: 'webhooks:write',
-    role: 'owner',
+    ...write,
     summary: 'Create a webhook',
     description: 'Only this response contains the signing secret.',
     body: z.strictObject({
@@ -72,14 +72,12 @@ export const webhooks = {
     errors: ['CONFLICT'],
   }),
   get: route('GET', '/v1/webhooks/{id}', {
-    ...owner,
-    scope: 'webhooks:read',
+    ...read,
     summary: 'Read a webhook',
     responses: { 200: Webhook },
   }),
   update: route('PATCH', '/v1/webhooks/{id}', {
-    role: 'owner',
-    scope: 'webhooks:write',
+    ...write,
     summary: 'Update a webhook',
     description: 'Requires at least one field.',
     body: z.strictObject({ url: url.optional(), events: events.optional(), description: description.optional() }),
@@ -87,31 +85,27 @@ export const webhooks = {
     errors: ['WEBHOOK_NOT_FOUND', 'MISSING_REQUIRED_FIELD'],
   }),
   delete: route('DELETE', '/v1/webhooks/{id}', {
-    ...owner,
-    scope: 'webhooks:write',
+    ...write,
     summary: 'Delete a webhook',
     description: 'The server sends no more events to the endpoint. You can still read the deliveries of the webhook.',
     responses: { 204: null },
   }),
   enable: route('POST', '/v1/webhooks/{id}/enable', {
-    ...owner,
-    scope: 'webhooks:write',
+    ...write,
     idempotent: true,
     summary: 'Enable a webhook',
     description: 'Events that occurred while the webhook was disabled are not sent.',
     responses: { 200: Webhook },
   }),
   disable: route('POST', '/v1/webhooks/{id}/disable', {
-    ...owner,
-    scope: 'webhooks:write',
+    ...write,
     idempotent: true,
     summary: 'Disable a webhook',
     description: 'Pending deliveries become FAILED.',
     responses: { 200: Webhook },
   }),
   test: route('POST', '/v1/webhooks/{id}/test', {
-    role: 'owner',
-    scope: 'webhooks:write',
+    ...write,
     summary: 'Send a test event',
     description:
       'Sends a webhook.test event to this endpoint only, regardless of its subscriptions. With `type`, sends an ' +
@@ -121,8 +115,7 @@ export const webhooks = {
     errors: ['WEBHOOK_NOT_FOUND', 'CONFLICT'],
   }),
   rotateSecret: route('POST', '/v1/webhooks/{id}/rotate-secret', {
-    ...owner,
-    scope: 'webhooks:write',
+    ...write,
     summary: 'Rotate the signing secret',
     description:
       'Only this response contains the new secret. For 24 hours after a rotation, deliveries are also signed with ' +

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
 import { Count, MAX_BUCKETS, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
-import { anyOf, listQuery } from './schemas/list-parameters.ts'
+import { exampleIds, filter, listQuery, param } from './schemas/list-parameters.ts'
 
 /** The maximum number of zones of a project. */
 export const MAX_ZONES = 100
@@ -65,12 +65,12 @@ export type ZoneOccupancy = z.output<typeof ZoneOccupancy>
 
 const capacityOf = Capacity.nullable().describe('Null for no limit.')
 
+const forLeads = { scope: 'scans:write', role: 'owner', forDoorLeads: true } as const
+
 /** Routes of zones. */
 export const zones = {
   create: route('POST', '/v1/zones', {
-    scope: 'scans:write',
-    role: 'owner',
-    forDoorLeads: true,
+    ...forLeads,
     summary: 'Create a zone',
     description:
       `A zone counts the people inside, based on the scans that name the zone. A project can have ${MAX_ZONES} zones. ` +
@@ -89,9 +89,7 @@ export const zones = {
     forDoors: true,
     summary: 'List zones',
     query: listQuery(['createdAt'], {
-      projectId: anyOf(Uuid)
-        .optional()
-        .meta({ description: 'Matches zones of this project.', example: '01985f0c-7a10-7000-8000-000000000001' }),
+      projectId: filter(Uuid, 'Matches zones of this project.', exampleIds.project),
     }),
     responses: { 200: pageOf(Zone) },
   }),
@@ -103,9 +101,7 @@ export const zones = {
     errors: ['NOT_FOUND'],
   }),
   update: route('PATCH', '/v1/zones/{id}', {
-    scope: 'scans:write',
-    role: 'owner',
-    forDoorLeads: true,
+    ...forLeads,
     summary: 'Update a zone',
     description:
       'Requires at least one field. A new capacity applies to later entries. Passes that are already inside stay inside.',
@@ -114,9 +110,7 @@ export const zones = {
     errors: ['NOT_FOUND', 'MISSING_REQUIRED_FIELD'],
   }),
   delete: route('DELETE', '/v1/zones/{id}', {
-    scope: 'scans:write',
-    role: 'owner',
-    forDoorLeads: true,
+    ...forLeads,
     summary: 'Delete a zone',
     description:
       'Recorded scans keep their zoneId. Doors at entrances continue to scan, without a zone. Doors at exits stop ' +
@@ -125,9 +119,7 @@ export const zones = {
     errors: ['NOT_FOUND'],
   }),
   reset: route('POST', '/v1/zones/{id}/reset', {
-    scope: 'scans:write',
-    role: 'owner',
-    forDoorLeads: true,
+    ...forLeads,
     summary: 'Set everybody in a zone to outside',
     description:
       'The number inside becomes 0, and adjustments no longer count. Scans from before the reset that are reported ' +
@@ -167,14 +159,12 @@ export const zones = {
       `${MAX_BUCKETS}. Movements count at their scannedAt, so reports of offline scans change earlier items. ` +
       '`inside` is the current number, and `peak` the highest number between `from` and `to`.',
     query: z.strictObject({
-      from: Timestamp.optional().meta({
-        description: 'The start, inclusive. Default: 24 hours before `to`, or 2 hours if `by` is `minute`.',
-        example: '2027-05-20T07:00:00Z',
-      }),
-      to: Timestamp.optional().meta({
-        description: 'The end, exclusive. Default: now.',
-        example: '2027-05-20T19:00:00Z',
-      }),
+      from: param(
+        Timestamp,
+        'The start, inclusive. Default: 24 hours before `to`, or 2 hours if `by` is `minute`.',
+        '2027-05-20T07:00:00Z',
+      ),
+      to: param(Timestamp, 'The end, exclusive. Default: now.', '2027-05-20T19:00:00Z'),
       by: z.enum(occupancyUnits).default('hour').meta({ description: 'The length of an item.', example: 'minute' }),
     }),
     responses: { 200: ZoneOccupancy },

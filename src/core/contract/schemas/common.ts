@@ -38,6 +38,11 @@ function singular(resources: string): string {
   return noun.replaceAll('-', ' ')
 }
 
+/** Reports an issue of a value from a check of its schema. The path starts at the value. */
+export function addIssue(context: z.RefinementCtx, path: (string | number)[], message: string): void {
+  context.addIssue({ code: 'custom', path, message })
+}
+
 /**
  * Returns the schema of a text. The bounds are in code points, as in JSON Schema (zod's `max` counts UTF-16 units). The
  * schema rejects NUL and lone surrogates, because databases do not store them unchanged.
@@ -47,14 +52,9 @@ export function text(min: number, max: number) {
     .string()
     .superRefine((value, context) => {
       const length = value.length > max * 2 ? value.length : codePointLength(value)
-      if (length < min)
-        context.addIssue({
-          code: 'custom',
-          message: min === 1 ? 'Must not be empty' : `Must have at least ${min} characters`,
-        })
-      if (length > max) context.addIssue({ code: 'custom', message: `Must have at most ${max} characters` })
-      if (!isWellFormedText(value))
-        context.addIssue({ code: 'custom', message: 'Must be well-formed text without NUL' })
+      if (length < min) addIssue(context, [], min === 1 ? 'Must not be empty' : `Must have at least ${min} characters`)
+      if (length > max) addIssue(context, [], `Must have at most ${max} characters`)
+      if (!isWellFormedText(value)) addIssue(context, [], 'Must be well-formed text without NUL')
     })
     .meta({ type: 'string', ...(min > 0 && { minLength: min }), maxLength: max })
 }
@@ -63,7 +63,7 @@ export function text(min: number, max: number) {
 export function withoutProto<Schema extends z.ZodType>(schema: Schema) {
   return z.preprocess((written: z.input<Schema>, context) => {
     if (isJsonObject(written) && Object.hasOwn(written, '__proto__'))
-      context.addIssue({ code: 'custom', path: ['__proto__'], message: 'Is not allowed as a name: use another name' })
+      addIssue(context, ['__proto__'], 'Is not allowed as a name: use another name')
     return written
   }, schema)
 }

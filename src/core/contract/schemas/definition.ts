@@ -3,7 +3,7 @@ import { barcodeFormatNames } from '../../barcode-formats.ts'
 import { Uuid } from '../../ids.ts'
 import { EventFacts, TripFacts } from './about.ts'
 import { BalanceRules, Balances } from './balances.ts'
-import { text, withoutProto } from './common.ts'
+import { addIssue, text, withoutProto } from './common.ts'
 import { byLanguage, type InOneLanguage, Languages, translatable } from './language-tags.ts'
 import { RedemptionTemplate, Timezone } from './redemption.ts'
 import { WarningCode } from './warnings.ts'
@@ -189,20 +189,17 @@ export const Design = z.strictObject({
 })
 export type Design = z.output<typeof Design>
 
-/** The keys of pass.json that only the service sets. An override would break the pass, so it is rejected. */
-const appleReserved = [
-  'formatVersion',
-  'passTypeIdentifier',
-  'teamIdentifier',
-  'serialNumber',
-  'webServiceURL',
-  'authenticationToken',
-  'voided',
-  'expirationDate',
-] as const
+/** Rejects the keys that only the service sets, because an override would break the pass. */
+function withoutReserved<Schema extends z.ZodType<object>>(schema: Schema, reserved: readonly string[]) {
+  return withoutProto(schema).superRefine((overrides, context) => {
+    for (const key of reserved) {
+      if (key in overrides) addIssue(context, [key], 'Is set by the service and cannot be overridden')
+    }
+  })
+}
 
 /** Overrides for Apple Wallet: keys of pass.json whose values replace those of the service. */
-export const AppleOverrides = withoutProto(
+export const AppleOverrides = withoutReserved(
   z.looseObject({
     transitType: z
       .enum(['PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeGeneric', 'PKTransitTypeTrain'])
@@ -213,24 +210,24 @@ export const AppleOverrides = withoutProto(
      */
     poster: z.boolean().optional(),
   }),
-).superRefine((overrides, context) => {
-  for (const key of appleReserved) {
-    if (key in overrides)
-      context.addIssue({ code: 'custom', path: [key], message: 'Is set by the service and cannot be overridden' })
-  }
-})
+  [
+    'formatVersion',
+    'passTypeIdentifier',
+    'teamIdentifier',
+    'serialNumber',
+    'webServiceURL',
+    'authenticationToken',
+    'voided',
+    'expirationDate',
+  ],
+)
 export type AppleOverrides = z.output<typeof AppleOverrides>
 
 /** The kinds of passes in Google Wallet. */
 export const GoogleKind = z.enum(['generic', 'eventTicket', 'loyalty', 'offer', 'giftCard', 'flight', 'transit'])
 export type GoogleKind = z.output<typeof GoogleKind>
 
-const platformKeys = withoutProto(z.record(z.string(), z.unknown())).superRefine((overrides, context) => {
-  for (const key of ['id', 'classId', 'state']) {
-    if (key in overrides)
-      context.addIssue({ code: 'custom', path: [key], message: 'Is set by the service and cannot be overridden' })
-  }
-})
+const platformKeys = withoutReserved(z.record(z.string(), z.unknown()), ['id', 'classId', 'state'])
 
 /** Options and overrides for Google Wallet. The values in `class` and `object` replace those of the service. */
 export const GoogleOverrides = z.strictObject({

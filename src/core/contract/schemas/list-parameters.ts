@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { sortDirections } from '../../rules/lists/sorts.ts'
-import { Timestamp } from './common.ts'
+import { addIssue, Timestamp } from './common.ts'
 
 /** The shared parameters of list endpoints. If a request repeats a parameter, the value is a list of texts. */
 
@@ -38,13 +38,28 @@ export const MAX_ALTERNATIVES = 20
 export const MAX_SUBSTRINGS = 5
 
 /** Returns the schema of a repeatable parameter. An item matches if it matches any of the values. */
-export function anyOf<T extends z.ZodType>(item: T, max = MAX_ALTERNATIVES) {
+function anyOf<T extends z.ZodType>(item: T, max: number) {
   return z
     .preprocess((value) => (value === undefined || Array.isArray(value) ? value : [value]), z.array(item).max(max))
-    .meta({
-      repeatable: true,
-    }) as z.ZodType<z.output<T>[], z.input<T> | z.input<T>[]>
+    .meta({ repeatable: true }) as z.ZodType<z.output<T>[], z.input<T> | z.input<T>[]>
 }
+
+/** Returns the schema of an optional parameter with its description and an example. */
+export function param<T extends z.ZodType>(schema: T, description: string, example: unknown) {
+  return schema.optional().meta({ description, example })
+}
+
+/** Returns the schema of an optional, repeatable filter (see `anyOf`). */
+export function filter<T extends z.ZodType>(item: T, description: string, example: unknown, max = MAX_ALTERNATIVES) {
+  return param(anyOf(item, max), description, example)
+}
+
+/** The IDs in the examples of parameters. */
+export const exampleIds = {
+  project: '01985f0c-7a10-7000-8000-000000000001',
+  template: '01985f0c-7a10-7000-8000-000000000007',
+  pass: '01985f0c-7a10-7000-8000-000000000011',
+} as const
 
 const Cursor = z
   .string()
@@ -115,19 +130,14 @@ export const numericFilter = z
  */
 export function windowParams<const N extends WindowNames>(names: N, items: string) {
   const [from, to, since, until] = names
-  const start = { description: `Matches ${items} at or after this time.`, example: '2027-05-20T06:00:00Z' }
-  const end = { description: `Matches ${items} at or before this time.`, example: '2027-05-20T20:00:00+01:00' }
+  const [start, end] = ['2027-05-20T06:00:00Z', '2027-05-20T20:00:00+01:00']
   const same = (name: string) => `The same as \`${name}\`. Use only one of the two.`
   return {
-    [from]: anyOf(Timestamp).optional().meta(start),
-    [to]: anyOf(Timestamp).optional().meta(end),
-    [since]: anyOf(Timestamp)
-      .optional()
-      .meta({ ...start, description: same(from) }),
-    [until]: anyOf(Timestamp)
-      .optional()
-      .meta({ ...end, description: same(to) }),
-  } as { [K in N[number]]: z.ZodOptional<ReturnType<typeof anyOf<typeof Timestamp>>> }
+    [from]: filter(Timestamp, `Matches ${items} at or after this time.`, start),
+    [to]: filter(Timestamp, `Matches ${items} at or before this time.`, end),
+    [since]: filter(Timestamp, same(from), start),
+    [until]: filter(Timestamp, same(to), end),
+  } as { [K in N[number]]: ReturnType<typeof filter<typeof Timestamp>> }
 }
 
 type WindowNames = readonly [from: string, to: string, since: string, until: string]
@@ -140,11 +150,7 @@ export function checkWindow(names: WindowNames, query: Record<string, unknown>, 
     [to, until],
   ] as const) {
     if (query[name] !== undefined && query[other] !== undefined) {
-      context.addIssue({
-        code: 'custom',
-        path: [other],
-        message: `Has the same meaning as ${name}: use only one of the two`,
-      })
+      addIssue(context, [other], `Has the same meaning as ${name}: use only one of the two`)
     }
   }
 }
@@ -189,6 +195,6 @@ export function checkQualifier(
   context: z.RefinementCtx,
 ): void {
   if (query[name] !== undefined && query[qualified] === undefined) {
-    context.addIssue({ code: 'custom', path: [name], message: `Requires the parameter ${qualified}` })
+    addIssue(context, [name], `Requires the parameter ${qualified}`)
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseAs } from '../../errors.ts'
+import { addIssue } from './common.ts'
 import { foldWindow } from './list-parameters.ts'
 import { checkPassFilters, createdWindow, passFilters } from './pass-list-query.ts'
 
@@ -26,7 +27,7 @@ export const PassFilter = z
     for (const { path, message } of parsed.issues) {
       const [name, ...place] = path as [Name, ...(string | number)[]]
       // A single value was parsed as a list. Omit its index from the path, because the request has no list.
-      context.addIssue({ code: 'custom', path: [name, ...(Array.isArray(filter[name]) ? place : [])], message })
+      addIssue(context, [name, ...(Array.isArray(filter[name]) ? place : [])], message)
     }
   })
 export type PassFilter = z.output<typeof PassFilter>
