@@ -35,25 +35,29 @@ export function flightOf(definition: FlightContent, passType: PassType, scope: S
   if (passType !== 'boardingPass') return undefined
   const leaves = leavesOf(definition)
   if (!leaves) return undefined
-  const says = (leaf: Leaf | undefined) => leaf?.read(scope)
-  const airport = ({ gate, terminal }: AirportLeaves, code: string) => ({
-    code,
-    gate: says(gate),
-    terminal: says(terminal),
-  })
-  const [carrier, number, departsAt] = [says(leaves.carrier), says(leaves.number), says(leaves.departsAt)]
-  const [from, to] = [says(leaves.origin.code), says(leaves.destination.code)]
+  const read = (fact: keyof typeof leaves) => leaves[fact]?.read(scope)
+  const [carrier, number, from, to, departsAt] = requiredFacts.map(read)
   if (!carrier || !number || !from || !to || !departsAt) return undefined
   return {
     carrier,
     number,
-    origin: airport(leaves.origin, from),
-    destination: airport(leaves.destination, to),
+    origin: { code: from, gate: read('fromGate'), terminal: read('fromTerminal') },
+    destination: { code: to, gate: read('toGate'), terminal: read('toTerminal') },
     departsAt,
-    boardsAt: says(leaves.boardsAt),
-    arrivesAt: says(leaves.arrivesAt),
+    boardsAt: read('boardsAt'),
+    arrivesAt: read('arrivesAt'),
   }
 }
+
+/** The facts without which a boarding pass is not for a flight, each with the semantic tag that contains it. */
+const requiredTags = {
+  carrier: 'airlineCode',
+  number: 'flightNumber',
+  from: 'departureAirportCode',
+  to: 'destinationAirportCode',
+  departsAt: 'originalDepartureDate with its offset',
+} as const
+const requiredFacts = Object.keys(requiredTags) as (keyof typeof requiredTags)[]
 
 /**
  * Returns the semantic tags that Google requires for a flight and that are missing in a boarding pass by air.
@@ -64,24 +68,14 @@ export function missingOfFlight(definition: FlightContent, passType: PassType, s
   if (!leaves) return []
   const lacks = (leaf: Leaf | undefined) =>
     leaf === undefined || (leaf.read(scope) === undefined && leaf.names.every((name) => scope.has(name)))
-  return [
-    lacks(leaves.carrier) && 'airlineCode',
-    lacks(leaves.number) && 'flightNumber',
-    lacks(leaves.origin.code) && 'departureAirportCode',
-    lacks(leaves.destination.code) && 'destinationAirportCode',
-    lacks(leaves.departsAt) && 'originalDepartureDate with its offset',
-  ].filter((tag) => tag !== false)
+  return requiredFacts.filter((fact) => lacks(leaves[fact])).map((fact) => requiredTags[fact])
 }
 
 /** Returns the placeholders in the facts of a flight. Returns an empty list if a required fact is missing. */
 export function flightVariables(definition: FlightContent): string[] {
   const leaves = leavesOf(definition)
-  if (!leaves) return []
-  const { carrier, number, origin, destination, departsAt, boardsAt, arrivesAt } = leaves
-  const required = [carrier, number, origin.code, destination.code, departsAt]
-  if (required.includes(undefined)) return []
-  const others = [origin.gate, origin.terminal, destination.gate, destination.terminal, boardsAt, arrivesAt]
-  return [...required, ...others].flatMap((leaf) => leaf?.names ?? [])
+  if (!leaves || requiredFacts.some((fact) => leaves[fact] === undefined)) return []
+  return Object.values(leaves).flatMap((leaf) => leaf?.names ?? [])
 }
 
 interface Leaf {
@@ -90,8 +84,6 @@ interface Leaf {
   read(scope: Scope): string | undefined
 }
 
-type AirportLeaves = Record<'code' | 'gate' | 'terminal', Leaf | undefined>
-
 const AIRPORT = /^([A-Z]{3})$/
 const AIRLINE = /^([A-Z0-9]{2})$/
 const NUMBER = /^(\d{1,4})$/
@@ -99,7 +91,10 @@ const AIRLINE_OF_FLIGHT = /^([A-Z0-9]{2}) ?\d{1,4}$/
 const NUMBER_OF_FLIGHT = /^[A-Z0-9]{2} ?(\d{1,4})$/
 const ANYTHING = /^([\s\S]+)$/
 
-/** Returns, for each fact of the flight, the text that contains it. `undefined` if the pass is not for a flight. */
+/**
+ * Returns, for each fact of the flight, the text that contains it. `undefined` if the pass is not for a flight. Never
+ * reorder the facts: the digests of stored classes depend on the order.
+ */
 function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: FlightContent) {
   const apple = mergeUnder(appleOf({ trip }), overrides)
   if (apple.transitType !== 'PKTransitTypeAir' || (google?.kind ?? 'flight') !== 'flight') return undefined
@@ -128,20 +123,16 @@ function leavesOf({ design, apple: overrides = {}, google, timeZone, trip }: Fli
   return {
     carrier: firstOf(tag(AIRLINE, 'airlineCode'), tag(AIRLINE_OF_FLIGHT, 'flightCode')),
     number: firstOf(tag(NUMBER, 'flightNumber'), tag(NUMBER_OF_FLIGHT, 'flightCode')),
-    origin: {
-      code: firstOf(tag(AIRPORT, 'departureAirportCode'), leaf(AIRPORT, from)),
-      gate: tag(ANYTHING, 'departureGate'),
-      terminal: tag(ANYTHING, 'departureTerminal'),
-    },
-    destination: {
-      code: firstOf(tag(AIRPORT, 'destinationAirportCode'), leaf(AIRPORT, to)),
-      gate: tag(ANYTHING, 'destinationGate'),
-      terminal: tag(ANYTHING, 'destinationTerminal'),
-    },
+    from: firstOf(tag(AIRPORT, 'departureAirportCode'), leaf(AIRPORT, from)),
+    to: firstOf(tag(AIRPORT, 'destinationAirportCode'), leaf(AIRPORT, to)),
     departsAt: firstOf(
       time(departureZone, 'originalDepartureDate', 'currentDepartureDate'),
       timeOf(undefined, design.relevantDate),
     ),
+    fromGate: tag(ANYTHING, 'departureGate'),
+    fromTerminal: tag(ANYTHING, 'departureTerminal'),
+    toGate: tag(ANYTHING, 'destinationGate'),
+    toTerminal: tag(ANYTHING, 'destinationTerminal'),
     boardsAt: time(departureZone, 'currentBoardingDate', 'originalBoardingDate'),
     arrivesAt: time(arrivalZone, 'originalArrivalDate', 'currentArrivalDate'),
   }
