@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isJsonObject } from '../../core/json.ts'
+import { mapStrings } from '../../core/json.ts'
 import { nearestLanguage } from '../../core/rules/display/language-match.ts'
 import type { PassJson } from './apple-pass-json.ts'
 
@@ -7,7 +7,7 @@ import type { PassJson } from './apple-pass-json.ts'
 export const PassStrings = z.record(z.string(), z.record(z.string(), z.string()))
 export type PassStrings = z.output<typeof PassStrings>
 
-const translatedKeys = new Set([
+const translatedKeys = new Set<string | number | undefined>([
   'organizationName',
   'description',
   'logoText',
@@ -27,18 +27,8 @@ export function passIn({ content, strings }: { content: PassJson; strings: PassS
   const found = nearestLanguage([language], Object.keys(strings))
   if (!found) return content
   const texts = new Map(Object.entries(strings[found.language]!))
-  return translate(content, texts) as PassJson
-}
-
-function translate(value: unknown, texts: ReadonlyMap<string, string>): unknown {
-  if (Array.isArray(value)) return value.map((item) => translate(item, texts))
-  if (!isJsonObject(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [
-      key,
-      typeof inner === 'string' && translatedKeys.has(key) ? (texts.get(inner) ?? inner) : translate(inner, texts),
-    ]),
-  )
+  const translate = (text: string) => texts.get(text) ?? text
+  return mapStrings(content, (text, path) => (translatedKeys.has(path.at(-1)) ? translate(text) : text)) as PassJson
 }
 
 const ESCAPES = new Map([

@@ -5,6 +5,7 @@ import type { WrittenDefinition } from '../../core/contract/schemas/definition.t
 import type { Warning } from '../../core/contract/schemas/warnings.ts'
 import type { TemplateVersion } from '../../core/contract/template-versions.ts'
 import type { Template } from '../../core/contract/templates.ts'
+import { valueAt } from '../../core/json.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 import { CliError } from '../command/cli-error.ts'
 import { printable } from '../command/output.ts'
@@ -215,7 +216,7 @@ export async function withStoredImages(
 }
 
 function textAt(value: unknown, place: readonly (string | number)[]): string | undefined {
-  const found = place.reduce<unknown>((part, key) => (part as Record<string, unknown> | undefined)?.[key], value)
+  const found = valueAt(value, place)
   return typeof found === 'string' ? found : undefined
 }
 

@@ -6,6 +6,7 @@ import {
   type WrittenDefinition,
 } from '../../contract/schemas/definition.ts'
 import { type Issue, listIssues } from '../../errors.ts'
+import { mapStrings, valueAt } from '../../json.ts'
 import { balanceNamed, balancePlaceholder, balanceTexts } from '../balances/balances.ts'
 import { checkBalances } from '../balances/check-balances.ts'
 import { estimateWidth } from '../display/apple-front.ts'
@@ -62,7 +63,7 @@ function* findIssues(written: WrittenDefinition): Generator<Issue> {
     const { apple: _, redemption: __, google, ...translated } = translatedPart(written, language)
     const definition = { ...translated, google: { classKey: google?.classKey } }
     for (const issue of [...findTextIssues(definition), ...checkClassTexts(definition)]) {
-      const isText = typeof textAt(written, issue.path) === 'object' && issue.path[1] !== 'images'
+      const isText = typeof valueAt(written, issue.path) === 'object' && issue.path[1] !== 'images'
       const path = isText ? [...issue.path, language] : imagePlace(written, issue.path, language)
       // Skip an issue outside translations, and an issue that another translation has, too: both are already reported.
       if (!path || found.has(JSON.stringify(issue))) continue
@@ -191,7 +192,7 @@ const LONG_TEXT = 'The longest value '.repeat(12)
 
 /** Whether a text has a text variable with neither example nor default. Checks of such a text prove nothing. */
 export function standsForAnything(definition: Definition, path: Issue['path']): boolean {
-  const text = textAt(definition, path)
+  const text = valueAt(definition, path)
   if (typeof text !== 'string') return false
   const names = new Set(placeholdersIn(text))
   return definition.variables.some(
@@ -200,25 +201,15 @@ export function standsForAnything(definition: Definition, path: Issue['path']): 
   )
 }
 
-function textAt(definition: object, path: Issue['path']): unknown {
-  return path.reduce((value: unknown, key) => (value as Record<string, unknown> | undefined)?.[key], definition)
-}
-
-function checkFieldKeys({ design }: Definition): Issue[] {
-  const issues: Issue[] = []
+function* checkFieldKeys({ design }: Definition): Generator<Issue> {
   const seen = new Set<string>()
   for (const group of fieldGroups) {
-    design.fields[group].forEach((field, index) => {
-      if (seen.has(field.key)) {
-        issues.push({
-          path: ['design', 'fields', group, index, 'key'],
-          message: `Duplicate field key ${field.key}. Keys must be unique across the pass`,
-        })
-      }
-      seen.add(field.key)
-    })
+    for (const [index, { key }] of design.fields[group].entries()) {
+      const path = ['design', 'fields', group, index, 'key']
+      if (seen.has(key)) yield { path, message: `Duplicate field key ${key}. Keys must be unique across the pass` }
+      seen.add(key)
+    }
   }
-  return issues
 }
 
 function* checkPlaceholders(definition: Definition): Generator<Issue> {
@@ -300,20 +291,15 @@ function describeTexts(path: Issue['path']): string {
 /** Checks the parts of expiry and policy that contain no placeholder, because they are the same in every pass. */
 function checkPolicies({ expiresAt, timeZone, redemption }: Definition): Issue[] {
   const expiry = expiresAt?.includes('{{') ? undefined : resolveExpiry({ expiresAt, timeZone }, new Map())
-  const policy = resolveRedemption({ redemption: withoutPlaceholders(redemption) }, new Map())
+  const fixed = mapStrings(redemption, withoutPlaceholder) as typeof redemption
+  const policy = resolveRedemption({ redemption: fixed }, new Map())
   return [expiry, policy].flatMap((result) => (result && 'issues' in result ? result.issues : []))
 }
 
-/** Returns the policy without placeholders. A value with a placeholder is omitted, or replaced with a valid value. */
-function withoutPlaceholders<T>(value: T, key = ''): T {
-  if (typeof value === 'string') {
-    if (!value.includes('{{')) return value
-    if (key === 'timezone') return 'UTC' as T
-    return (key === 'start' || key === 'end' ? undefined : 1) as T
-  }
-  if (Array.isArray(value)) return value.map((item) => withoutPlaceholders(item)) as T
-  if (value !== null && typeof value === 'object') {
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withoutPlaceholders(item, name)])) as T
-  }
-  return value
+/** Returns a text of a policy. Replaces a text with a placeholder by a valid value, or omits a bound of a window. */
+function withoutPlaceholder(text: string, path: Issue['path']): string | number | undefined {
+  const key = path.at(-1)
+  if (!text.includes('{{')) return text
+  if (key === 'timezone') return 'UTC'
+  return key === 'start' || key === 'end' ? undefined : 1
 }

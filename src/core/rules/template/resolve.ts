@@ -4,6 +4,7 @@ import { Timestamp } from '../../contract/schemas/common.ts'
 import type { Definition } from '../../contract/schemas/definition.ts'
 import { RedemptionPolicy } from '../../contract/schemas/redemption.ts'
 import { type Issue, type Parsed, parseAs } from '../../errors.ts'
+import { mapStrings, valueAt } from '../../json.ts'
 import { type BalanceSums, balanceTexts } from '../balances/balances.ts'
 import { oneSpelling } from '../redemption/time-zones.ts'
 import { fill, lonePlaceholder, placeholdersIn, SCAN_PAYLOAD, type Scope, type SystemVariable } from './placeholder.ts'
@@ -81,10 +82,7 @@ export function resolvePolicies(definition: Definition, facts: PassFacts): Resol
  * not move an issue that several variables can have caused.
  */
 function atVariable(issue: Issue, definition: Definition): Issue {
-  const text = issue.path.reduce<unknown>(
-    (part, key) => (part as Record<string, unknown> | undefined)?.[key],
-    definition,
-  )
+  const text = valueAt(definition, issue.path)
   const [name, ...others] = typeof text === 'string' ? new Set(placeholdersIn(text)) : []
   const isOne = others.length === 0 && definition.variables.some((variable) => variable.name === name)
   return isOne ? { ...issue, path: ['variables', name!] } : issue
@@ -121,7 +119,7 @@ export function resolveRedemption(
 ): Parsed<RedemptionPolicy | null> {
   if (!redemption) return { value: null }
   const issues: Issue[] = []
-  const filled = fillLeaves(redemption, ['redemption'], scope, issues)
+  const filled = mapStrings(redemption, (text, path) => fillLeaf(text, ['redemption', ...path], scope, issues))
   if (issues.length > 0) return { issues }
   const parsed = parseAs(RedemptionPolicy, filled)
   const found = 'issues' in parsed ? parsed.issues : checkWindows(parsed.value)
@@ -142,24 +140,15 @@ function checkWindows({ windows = [] }: RedemptionPolicy): Issue[] {
 const TEXT_LEAVES = new Set(['start', 'end', 'timezone'])
 
 /**
- * Fills the texts of a policy. If a placeholder takes the place of a number, its value becomes a number. Reports a
+ * Fills a text of a policy. If a placeholder takes the place of a number, its value becomes a number. Reports a
  * placeholder without a value: a policy without that limit would admit everyone.
  */
-function fillLeaves(value: unknown, path: (string | number)[], scope: Scope, issues: Issue[]): unknown {
-  if (typeof value === 'string') {
-    const text = fill(value, scope)
-    const name = lonePlaceholder(value)
-    if (name !== undefined && text === '') issues.push({ path, message: `The placeholder {{${name}}} has no value` })
-    const isNumber = name !== undefined && !TEXT_LEAVES.has(String(path.at(-1)))
-    return isNumber && /^\d{1,15}$/.test(text) ? Number(text) : text
-  }
-  if (Array.isArray(value)) return value.map((item, index) => fillLeaves(item, [...path, index], scope, issues))
-  if (value !== null && typeof value === 'object') {
-    return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [key, fillLeaves(item, [...path, key], scope, issues)]),
-    )
-  }
-  return value
+function fillLeaf(template: string, path: Issue['path'], scope: Scope, issues: Issue[]): string | number {
+  const text = fill(template, scope)
+  const name = lonePlaceholder(template)
+  if (name !== undefined && text === '') issues.push({ path, message: `The placeholder {{${name}}} has no value` })
+  const isNumber = name !== undefined && !TEXT_LEAVES.has(String(path.at(-1)))
+  return isNumber && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
 function excerpt(text: string): string {
