@@ -33,27 +33,13 @@ export interface OfflineFacts {
 const MAX_CANDIDATES = 20
 
 /** Evaluates an attempt offline, with the snapshot and the rules of the server. Returns what to show and to upload. */
-export function evaluateOffline(
-  attempt: Attempt,
-  {
-    snapshotId,
-    matches: { items, isStale },
-    members,
-    acceptedScansOf,
-    unsentUsesOf,
-    presenceOf,
-    station,
-    language,
-  }: OfflineFacts,
-): { outcome: Outcome; record: OfflineDecision } {
+export function evaluateOffline(attempt: Attempt, known: OfflineFacts): { outcome: Outcome; record: OfflineDecision } {
+  const { snapshotId, matches, presenceOf, station, language } = known
+  const { items, isStale } = matches
   const [pass = null] = items.length === 1 ? items : []
-  const accepted = pass ? acceptedScansOf(pass) : []
-  const balances = pass?.balances
-    ? balancesAtDoor(pass, {
-        sinceList: accepted.length - pass.acceptedScans.length,
-        unsent: unsentUsesOf(pass),
-      })
-    : []
+  const accepted = pass ? known.acceptedScansOf(pass) : []
+  const sinceList = accepted.length - (pass?.acceptedScans.length ?? 0)
+  const balances = pass?.balances ? balancesAtDoor(pass, { sinceList, unsent: known.unsentUsesOf(pass) }) : []
   const isUncovered = balances.some((balance) => balance.isUncovered)
   const facts: ScanFacts = {
     realTime: attempt.at,
@@ -72,7 +58,7 @@ export function evaluateOffline(
     reasonCode,
     verified: 'offline',
     passId: pass?.passId ?? null,
-    group: pass && groupOf(pass, attempt, { members, acceptedScansOf, presenceOf, isAccepted: result === 'accepted' }),
+    group: pass && groupOf(pass, attempt, { ...known, isAccepted: result === 'accepted' }),
     scannedAt,
     priorScanCount: accepted.length,
     lastAcceptedAt: accepted.at(-1)?.scannedAt.toISOString() ?? null,
@@ -100,16 +86,13 @@ export function evaluateOffline(
   return { outcome, record }
 }
 
+type GroupFacts = Pick<OfflineFacts, 'members' | 'acceptedScansOf' | 'presenceOf'> & { isAccepted: boolean }
+
 /** Returns the state of the group of a scanned pass, including this scan. Returns `null` if the pass has no group. */
 export function groupOf(
   { passId, groupId }: SnapshotItem,
   { at, scanContextKey }: Pick<Attempt, 'at' | 'scanContextKey'>,
-  {
-    members,
-    acceptedScansOf,
-    presenceOf,
-    isAccepted,
-  }: Pick<OfflineFacts, 'members' | 'acceptedScansOf' | 'presenceOf'> & { isAccepted: boolean },
+  { members, acceptedScansOf, presenceOf, isAccepted }: GroupFacts,
 ): DoorGroup | null {
   if (groupId === undefined) return null
   const seen = members.slice(0, MAX_GROUP_AT_DOOR + 1).map((item): GroupMember => {

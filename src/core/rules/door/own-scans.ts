@@ -1,4 +1,4 @@
-import type { OfflineScan } from '../../contract/scanner.ts'
+import type { OfflineScan, SnapshotItem } from '../../contract/scanner.ts'
 import type { AcceptedScan } from '../redemption/use-record.ts'
 import type { Direction } from '../zones/presence.ts'
 
@@ -34,11 +34,8 @@ export interface OwnMovement {
   isReentry: boolean
 }
 
-export interface ListedScan {
-  scannedAt: string
-  scanContextKey: string | null
-  validityDate?: string | undefined
-}
+/** An accepted scan in a snapshot. */
+export type ListedScan = SnapshotItem['acceptedScans'][number]
 
 /** A scan of this door. The current snapshot might not contain the scan yet. */
 export interface OwnScan extends ListedScan {
@@ -98,8 +95,8 @@ export function acceptedScans(
   { own, reversed }: { own: readonly OwnScan[]; reversed: readonly ReversedScan[] },
 ): AcceptedScan[] {
   const isNew = ({ recordedAt }: ReversedScan) => !isListed(recordedAt, generatedAt)
-  const uses = own.filter(isUse)
-  return withoutReversed(merged(listed, uses.filter(isNew)), reversed.filter(isUse).filter(isNew))
+  const uses = own.filter(isUse).filter(isNew)
+  return withoutAll([...listed, ...withoutAll(uses, listed)], reversed.filter(isUse).filter(isNew))
     .toSorted((a, b) => momentOf(a) - momentOf(b))
     .map(({ scannedAt, scanContextKey, validityDate = null }) => {
       return { scannedAt: new Date(scannedAt), scanContextKey, validityDate }
@@ -117,33 +114,17 @@ export function countUnsentUses(own: readonly OwnScan[], reversed: readonly Reve
 }
 
 /**
- * Merges the scans of a snapshot with newer scans of the door. A scan with the same time in both lists is kept once.
- * Scans are counted per time, because several scans with a validity date can have the same time.
+ * Returns the scans that are not in another list. Each scan of the other list removes one scan with the same time,
+ * because several scans with a validity date can have the same time.
  */
-function merged(listed: readonly ListedScan[], since: readonly ListedScan[]): ListedScan[] {
-  const both = countByMoment(listed)
-  const unknown = since.filter((scan) => {
-    const count = both.get(momentOf(scan)) ?? 0
-    both.set(momentOf(scan), count - 1)
-    return count <= 0
-  })
-  return [...listed, ...unknown]
-}
-
-/** Returns the scans that were not reversed. Each reversal removes one scan with the same time. */
-function withoutReversed(scans: readonly ListedScan[], reversed: readonly ReversedScan[]): ListedScan[] {
-  const taken = countByMoment(reversed)
-  return scans.filter((scan) => {
-    const count = taken.get(momentOf(scan)) ?? 0
-    taken.set(momentOf(scan), count - 1)
-    return count <= 0
-  })
-}
-
-function countByMoment(scans: readonly { scannedAt: string }[]): Map<number, number> {
+function withoutAll(scans: readonly ListedScan[], others: readonly { scannedAt: string }[]): ListedScan[] {
   const counts = new Map<number, number>()
-  for (const scan of scans) counts.set(momentOf(scan), (counts.get(momentOf(scan)) ?? 0) + 1)
-  return counts
+  for (const other of others) counts.set(momentOf(other), (counts.get(momentOf(other)) ?? 0) + 1)
+  return scans.filter((scan) => {
+    const count = counts.get(momentOf(scan)) ?? 0
+    counts.set(momentOf(scan), count - 1)
+    return count <= 0
+  })
 }
 
 /** Returns the time by which the scans of a pass are distinguished. */
