@@ -64,6 +64,14 @@ export function overlaps(one: Range, other: Range): boolean {
   return one.from < other.to && other.from < one.to
 }
 
+/** Returns the last window that ended by a time, and the first window that starts after it. */
+export function neighbours(policy: RedemptionPolicy | null, at: Date) {
+  const all = windowsOf(policy)
+  const [next] = all.filter(({ from }) => from > at.getTime()).sort((a, b) => a.from - b.from)
+  const [previous] = all.filter(({ to }) => to <= at.getTime()).sort((a, b) => b.to - a.to)
+  return { previous, next }
+}
+
 /** Returns the dates (YYYY-MM-DD) on which the windows of a policy start, each in the UTC offset of the start. */
 export function windowDates(policy: RedemptionPolicy | null): string[] {
   return [...new Set(windowsOf(policy).flatMap(({ date }) => date ?? []))]

@@ -1,7 +1,7 @@
 import type { PassStatus } from '../../contract/schemas/common.ts'
 import type { RedemptionPolicy } from '../../contract/schemas/redemption.ts'
 import { limitsUses, type PlacedAttempt, type RedemptionHistory, type RedemptionPlan } from './redemption-plan.ts'
-import { expiryDate, type Window, windowDates, windowsOf } from './redemption-windows.ts'
+import { expiryDate, neighbours, type Window, windowDates } from './redemption-windows.ts'
 
 /** The checks of an attempt, in order. The first check that fails is the reason of the rejection. */
 export const redemptionChecks = [
@@ -117,8 +117,11 @@ const checks: Record<RedemptionCheckName, Check> = {
   out_of_window: ({ policy, windows, at }) => {
     if (!policy?.windows) return undefined
     const { previous, next } = neighbours(policy, at)
-    const facts = { windows: windows.map(shown), ...(windows.length === 0 && { previous, next }) }
-    return { isFailed: windows.length === 0, facts }
+    const nearest = { previous: previous ? shown(previous) : null, next: next ? shown(next) : null }
+    return {
+      isFailed: windows.length === 0,
+      facts: { windows: windows.map(shown), ...(windows.length === 0 && nearest) },
+    }
   },
 
   quota_exhausted: ({ policy, windows, period }, history) => {
@@ -208,13 +211,6 @@ function isExhaustedBy(debited: Window | null, attempt: PlacedAttempt, history: 
   if (policy.maxUses !== undefined && history.total + 1 >= policy.maxUses) return true
   const usesAfter = ({ key }: Window) => usesOf(key, history) + (key === debited?.key ? 1 : 0)
   return exhaustible.length > 0 && exhaustible.every((window) => usesAfter(window) >= window.maxUses!)
-}
-
-function neighbours(policy: RedemptionPolicy, at: Date) {
-  const all = windowsOf(policy)
-  const [next] = all.filter(({ from }) => from > at.getTime()).sort((a, b) => a.from - b.from)
-  const [previous] = all.filter(({ to }) => to <= at.getTime()).sort((a, b) => b.to - a.to)
-  return { previous: previous ? shown(previous) : null, next: next ? shown(next) : null }
 }
 
 function shown({ start, end, maxUses }: Window) {

@@ -9,7 +9,7 @@ import { balanceText } from '../balances/balances.ts'
 import type { PresenceFacts } from '../zones/presence.ts'
 import { isPastExpiry } from './redemption.ts'
 import type { PlacedAttempt, RedemptionHistory } from './redemption-plan.ts'
-import { luxonZone, windowDates, windowsOf, zoneOf } from './redemption-windows.ts'
+import { luxonZone, neighbours, windowDates, zoneOf } from './redemption-windows.ts'
 import { firstUseAt, isPeriodFull, isUsedUpForGood, type ScanDecision, type ScanFacts } from './scan-decision.ts'
 
 export interface DoorLanguage {
@@ -174,13 +174,10 @@ function validDates({ attempt: { policy, at }, language }: MessageFacts): string
 
 function windowMessage({ attempt: { at, policy }, language }: MessageFacts): string {
   const { words } = language
-  const time = at.getTime()
-  const all = windowsOf(policy)
   const momentOf = (bound: number) => ({ time: describeMoment(new Date(bound), policy, language) })
-  const [next] = all.filter(({ from }) => from > time).sort((a, b) => a.from - b.from)
+  const { previous, next } = neighbours(policy, at)
   if (next) return say(words.notValidYet, momentOf(next.from))
-  const [last] = all.filter(({ to }) => to <= time).sort((a, b) => b.to - a.to)
-  return last ? say(words.noLongerValid, momentOf(last.to)) : words.notValidNow
+  return previous ? say(words.noLongerValid, momentOf(previous.to)) : words.notValidNow
 }
 
 function quotaMessage(facts: MessageFacts): string {
