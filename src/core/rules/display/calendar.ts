@@ -1,3 +1,4 @@
+import { placeAbout } from './about.ts'
 import type { Card } from './card.ts'
 
 export interface CalendarFacts {
@@ -28,11 +29,10 @@ export function appointmentOf({ event, trip, description, organizationName }: Ca
   const code = [trip?.carrier?.code ?? trip?.carrier?.name, trip?.number].filter(Boolean).join(' ')
   const named = event ? event.name : [code, stops.join(' – ')].filter(Boolean).join(' ')
   const where = event ? [event.venue?.name, event.venue?.address] : [trip?.from?.name, trip?.from?.terminal]
-  const { latitude, longitude } = event?.venue ?? trip?.from ?? {}
   return {
     title: named || description.trim() || organizationName,
     place: oneLine(where.filter(Boolean).join('\n')) || undefined,
-    position: latitude !== undefined && longitude !== undefined ? { latitude, longitude } : undefined,
+    position: placeAbout({ event, trip }),
     start,
     end: end > start ? end : undefined,
   }

@@ -121,13 +121,16 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
   const zones = zonesOf(definition, about, scope)
   const locale = localeOf({ ...zones, ...(language !== undefined && { language }) })
   const balance = balanceFieldOf(definition)
+  const shown = (field: FieldDefinition, timeZone?: string) => ({
+    key: field.key,
+    label: filled(field.label),
+    ...shownValue(field, scope, { locale, timeZone }),
+  })
   const fields = Object.fromEntries(
     fieldGroups.map((group) => [
       group,
       design.fields[group].map((field) => ({
-        key: field.key,
-        label: filled(field.label),
-        ...shownValue(field, scope, { locale, timeZone: zoneOfTripTime(field.value, definition, about) }),
+        ...shown(field, zoneOfTripTime(field.value, definition, about)),
         ...(field.align !== undefined && { align: field.align }),
         ...(balance && field.as === balance.as && field.value.trim() === balance.value && { isBalance: true }),
         ...(field.changeMessage !== undefined && { changeMessage: filled(field.changeMessage) }),
@@ -142,13 +145,7 @@ export function renderCard({ passType, definition, scope, expiresAt, voided }: C
     logoText: optional(design.logoText),
     colors: colorsOf(design.colors, scope),
     fields,
-    ...(balance && {
-      balance: {
-        key: balance.key,
-        label: filled(balance.label),
-        ...shownValue(balance, scope, { locale, timeZone: undefined }),
-      },
-    }),
+    ...(balance && { balance: shown(balance) }),
     barcode: design.barcode
       ? {
           format: design.barcode.format,

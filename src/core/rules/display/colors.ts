@@ -55,11 +55,7 @@ export function variantsOf<Name extends string>(
   })
 }
 
-export interface CardColors {
-  background: string
-  foreground: string
-  label: string
-}
+export type CardColors = Record<keyof ShownColors, string>
 
 /** The minimum contrast of text at WCAG 2 level AA. */
 export const MIN_CONTRAST = 4.5

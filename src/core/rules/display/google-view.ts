@@ -5,7 +5,7 @@ import { UNSAID_LANGUAGE } from '../template/definition-languages.ts'
 import type { Card, CardField } from './card.ts'
 import { formatValue, type ValueLocale, withoutTrailingZeros } from './format-value.ts'
 import { nearestLanguage } from './language-match.ts'
-import { nativeRows, walletLabel } from './native-rows.ts'
+import { lenient, nativeRows, walletLabel } from './native-rows.ts'
 
 /** Google Wallet shows at most this many text modules and this many links of an object. */
 export const MAX_GOOGLE_MODULES = 10
@@ -28,17 +28,10 @@ export interface GoogleView {
   state: string
 }
 
-const text = z.string().optional().catch(undefined)
-const TextModule = z.object({
-  id: z.string().default(''),
-  header: z.string().default(''),
-  body: z.string().default(''),
-})
-const Airport = z
-  .object({ airportIataCode: z.string() })
-  .transform(({ airportIataCode }) => airportIataCode)
-  .optional()
-  .catch(undefined)
+const text = lenient(z.string())
+const textOrEmpty = z.string().default('')
+const TextModule = z.object({ id: textOrEmpty, header: textOrEmpty, body: textOrEmpty })
+const Airport = lenient(z.object({ airportIataCode: z.string() }).transform(({ airportIataCode }) => airportIataCode))
 const Money = z.object({ micros: z.string().regex(/^-?\d{1,19}$/), currencyCode: z.string() })
 const Balance = z.object({
   int: z.number().optional(),
@@ -62,28 +55,17 @@ const Visible = z.object({
     .regex(/^#[0-9a-f]{6}$/i)
     .nullable()
     .catch(null),
-  barcode: z
-    .object({ type: z.string(), value: z.string(), alternateText: z.string().optional() })
-    .optional()
-    .catch(undefined),
+  barcode: lenient(z.object({ type: z.string(), value: z.string(), alternateText: z.string().optional() })),
   textModulesData: z.array(TextModule).catch([]),
   linksModuleData: z
     .object({ uris: z.array(z.object({ uri: z.string(), description: z.string().optional() })) })
     .catch({ uris: [] }),
-  ticketLeg: z.object({ originName: text, destinationName: text }).optional().catch(undefined),
+  ticketLeg: lenient(z.object({ originName: text, destinationName: text })),
   origin: Airport,
   destination: Airport,
-  flightHeader: z
-    .object({ carrier: z.object({ carrierIataCode: z.string().default('') }), flightNumber: z.string() })
-    .optional()
-    .catch(undefined),
-  loyaltyPoints: z
-    .object({ label: z.string().default(''), balance: Balance })
-    .optional()
-    .catch(undefined),
-  balance: Money.transform((money) => ({ money }))
-    .optional()
-    .catch(undefined),
+  flightHeader: lenient(z.object({ carrier: z.object({ carrierIataCode: textOrEmpty }), flightNumber: z.string() })),
+  loyaltyPoints: lenient(z.object({ label: textOrEmpty, balance: Balance })),
+  balance: lenient(Money.transform((money) => ({ money }))),
   classTemplateInfo: z.unknown().optional(),
 })
 

@@ -6,7 +6,12 @@ import type { CardField } from './card.ts'
 import { formatMoment, type ValueLocale } from './format-value.ts'
 import { bareTag } from './language-match.ts'
 
-const text = z.string().optional().catch(undefined)
+/** Returns the schema of an optional value. The schema reads an invalid value as `undefined`. */
+export function lenient<Schema extends z.ZodType>(schema: Schema) {
+  return schema.optional().catch(undefined)
+}
+
+const text = lenient(z.string())
 
 /** Returns the schema of an object. The schema reads any other value, or a missing object, as an empty object. */
 function part<Shape extends z.ZodRawShape>(shape: Shape) {

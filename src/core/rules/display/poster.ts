@@ -4,7 +4,7 @@ import { readAppleFields } from './apple-value.ts'
 import type { CardField } from './card.ts'
 import { semanticTags } from './flight.ts'
 import { formatValue, type ValueLocale } from './format-value.ts'
-import { walletLabel } from './native-rows.ts'
+import { type WalletLabel, walletLabel } from './native-rows.ts'
 
 /** The poster that newer iPhones show instead of the classic style of a pass. */
 export type Poster = EventPoster | GenericPoster
@@ -86,9 +86,13 @@ function readEventPoster(passJson: Record<string, unknown>, locale: ValueLocale)
   const [event, venue] = [tags.text('eventName'), tags.text('venueName')]
   if (!isAsked || event === undefined || venue === undefined) return null
   const starts = tags.text('eventStartDate')
+  const labelOf = (label: WalletLabel) => walletLabel(label, locale.language)
   const seat = tags.within('seats')
-  const gate = tags.text('venueEntranceGate')
-  const admission = tags.text('admissionLevel')
+  const places = [
+    { key: 'admission', label: '', value: tags.text('admissionLevel') },
+    { key: 'gate', label: labelOf('gate'), value: tags.text('venueEntranceGate') },
+    ...Object.entries(seatTags).map(([key, label]) => ({ key, label: labelOf(label), value: seat.text(key) })),
+  ]
   // Since iOS 27, a poster can have a barcode instead of NFC.
   const hasBarcode = passJson.nfc === undefined && Array.isArray(passJson.barcodes) && passJson.barcodes.length > 0
   return {
@@ -99,13 +103,6 @@ function readEventPoster(passJson: Record<string, unknown>, locale: ValueLocale)
     venue,
     starts:
       starts === undefined ? null : formatValue(starts, { as: 'dateTime', style: 'medium' }, atVenue(starts, locale)),
-    seat: [
-      ...(admission === undefined ? [] : [{ key: 'admission', label: '', value: admission }]),
-      ...(gate === undefined ? [] : [{ key: 'gate', label: walletLabel('gate', locale.language), value: gate }]),
-      ...Object.entries(seatTags).flatMap(([key, label]) => {
-        const value = seat.text(key)
-        return value === undefined ? [] : [{ key, label: walletLabel(label, locale.language), value }]
-      }),
-    ],
+    seat: places.flatMap(({ value, ...place }) => (value === undefined ? [] : [{ ...place, value }])),
   }
 }
