@@ -1,8 +1,4 @@
-/**
- * The image types that can be uploaded. The bytes of the file determine its type, regardless of the type that the
- * client declares.
- */
-export type ImageType = 'image/png' | 'image/jpeg'
+import type { ImageType } from '../../contract/images.ts'
 
 /** The maximum number of pixels, more than any wallet shows. */
 export const MAX_PIXELS = 16_000_000
@@ -27,6 +23,7 @@ export class ImageFault extends Error {
   override readonly name = 'ImageFault'
 }
 
+/** Returns the type of a file by its bytes, regardless of the type that the client declares. */
 function imageTypeOf(bytes: Uint8Array): ImageType | undefined {
   const starts = (...signature: number[]) => signature.every((byte, index) => bytes[index] === byte)
   if (starts(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)) return 'image/png'
@@ -88,9 +85,7 @@ function inspectPng(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit 
     } else if (kind === 'IDAT') hasPixels = true
     else if (kind === 'acTL') isAnimated = true
     else if (kind !== 'fdAT' && isAncillary(bytes[at + 4]!)) metadataBytes += length
-    if (metadataBytes > MAX_PNG_METADATA_BYTES) {
-      return { fault: 'has more than 1 MiB of metadata (profiles, EXIF, text): save the image without metadata' }
-    }
+    if (metadataBytes > MAX_PNG_METADATA_BYTES) return tooMuchMetadata(MAX_PNG_METADATA_BYTES)
     at += CHUNK_BYTES + length
     if (kind === 'IEND') break
   }
@@ -158,7 +153,7 @@ function inspectJpeg(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit
       if (size.width === 0 || size.height === 0) return BROKEN_JPEG
     }
     if (code === marker.comment || (code >= 0xe0 && code <= 0xef)) metadataBytes += length
-    if (metadataBytes > MAX_JPEG_METADATA_BYTES) return tooMuchMetadata()
+    if (metadataBytes > MAX_JPEG_METADATA_BYTES) return tooMuchMetadata(MAX_JPEG_METADATA_BYTES)
     at = end
     if (code === marker.startOfScan) {
       if (!size) return BROKEN_JPEG
@@ -174,12 +169,9 @@ function inspectJpeg(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit
   return size && scans > 0 ? { ...size, isAnimated: false, end: at } : BROKEN_JPEG
 }
 
-function tooMuchMetadata(): Unfit {
-  return {
-    fault:
-      `has more than ${MAX_JPEG_METADATA_BYTES / 1024 / 1024} MiB of metadata (profiles, EXIF, text): save the image ` +
-      'without metadata',
-  }
+function tooMuchMetadata(maxBytes: number): Unfit {
+  const size = `${maxBytes / 1024 / 1024} MiB`
+  return { fault: `has more than ${size} of metadata (profiles, EXIF, text): save the image without metadata` }
 }
 
 /**

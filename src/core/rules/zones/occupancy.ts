@@ -1,3 +1,5 @@
+import type { ZoneOccupancy } from '../../contract/zones.ts'
+
 /** The entries and exits in one bucket and between the same two resets of a zone. */
 export interface OccupancyChanges {
   /** The number of resets of the zone before these changes. */
@@ -29,23 +31,16 @@ interface OccupancyRange {
   step: number
 }
 
-export interface OccupancyItem {
-  at: string
-  entries: number
-  exits: number
-  inside: number
-}
-
 /** Returns the occupancy over time, with an item per bucket. */
 export function occupancyOf({ inside: start, resets, changes }: OccupancyFacts, { from, to, step }: OccupancyRange) {
   let inside = start
   let peak = { peak: start, peakAt: from }
-  const items: OccupancyItem[] = []
+  const items: ZoneOccupancy['items'] = []
   const firstReset = resets[0]?.segment ?? Infinity
   let next = 0
   let nextReset = 0
   for (let bucket = Math.floor(from.getTime() / step); bucket * step < to.getTime(); bucket += 1) {
-    const item: OccupancyItem = { at: new Date(bucket * step).toISOString(), entries: 0, exits: 0, inside }
+    const item = { at: new Date(bucket * step).toISOString(), entries: 0, exits: 0, inside }
     const end = (bucket + 1) * step
     // Apply changes and resets in order, because resets can occur within a bucket.
     for (;;) {
