@@ -79,18 +79,14 @@ function usesInFact(key: string, text: string): { known: PolicyText['uses'] } | 
   const kind = factKind(key)
   if (kind === undefined) return undefined
   if (kind === 'moment') {
-    const lone = { rule: { pattern: `^\\s*(?:${moment}\\s*)?$` }, wanted: `${DATE_TIME} or empty`, isNeeded: false }
-    return { known: name === undefined ? usesInDateTime(text) : [{ name, use: lone }] }
+    const use = orEmpty(moment, `${DATE_TIME} or empty`)
+    return { known: name === undefined ? usesInDateTime(text) : [{ name, use }] }
   }
   if (kind === 'timeZone') return { known: usesInTimeZone(text, { mayBeEmpty: name !== undefined }) }
   const max = maxDegrees[kind]
-  const pattern = `^\\s*(?:-?(?:${max}(?:\\.0+)?|(?:0|${upTo(max - 1)})(?:\\.\\d+)?)\\s*)?$`
-  return {
-    known:
-      name === undefined
-        ? undefined
-        : [{ name, use: { rule: { pattern }, wanted: `degrees from -${max} to ${max}`, isNeeded: false } }],
-  }
+  const pattern = `-?(?:${max}(?:\\.0+)?|(?:0|${upTo(max - 1)})(?:\\.\\d+)?)`
+  const use = orEmpty(pattern, `degrees from -${max} to ${max}`)
+  return { known: name === undefined ? undefined : [{ name, use }] }
 }
 
 const DATE_TIME = 'a date-time with Z or an offset, such as 2027-05-31T19:30:00Z,'
@@ -100,12 +96,7 @@ function usesInValue(text: string, kind: Exclude<ValueKind, 'text'>): PolicyText
   const name = lonePlaceholder(text)
   if (name === undefined) return isNumberKind(kind) ? undefined : usesInDateTime(text)
   // Accept an empty value, because the pass then does not show the field.
-  const use = {
-    rule: { pattern: `^\\s*(?:${pattern}\\s*)?$` },
-    wanted: `${wanted}, because a field uses it`,
-    isNeeded: false,
-  }
-  return [{ name, use }]
+  return [{ name, use: orEmpty(pattern, `${wanted}, because a field uses it`) }]
 }
 
 const CURRENCY = (): VariableUse => ({
@@ -159,6 +150,11 @@ function needed(pattern: string, wanted: string): VariableUse {
   return { rule: { pattern }, wanted, isNeeded: true }
 }
 
+/** Returns the rule for a value that is trimmed before use, and that can be empty. */
+function orEmpty(pattern: string, wanted: string): VariableUse {
+  return { rule: { pattern: `^\\s*(?:${pattern}\\s*)?$` }, wanted, isNeeded: false }
+}
+
 /**
  * A pattern of date-times, except those on 0000-01-01 with a positive offset and on 9999-12-31 with a negative offset.
  * In UTC, such a time can be in the year -1 or 10000, which ISO 8601 writes differently.
@@ -166,11 +162,7 @@ function needed(pattern: string, wanted: string): VariableUse {
 const moment = `(?!0000-01-01T[^+]*\\+|9999-12-31T[^-]*-)${timestampPattern.slice(1, -1)}`
 const dateOrMoment = `(?:${dateTimeParts.date}|${moment})`
 
-const EXPIRY: VariableUse = {
-  rule: { pattern: `^\\s*(?:${dateOrMoment}\\s*)?$` },
-  wanted: 'a date, a date-time or empty, because the expiry uses it',
-  isNeeded: false,
-}
+const EXPIRY = orEmpty(dateOrMoment, 'a date, a date-time or empty, because the expiry uses it')
 const NEEDED_EXPIRY = needed(`^\\s*${dateOrMoment}\\s*$`, 'a date or a date-time, because the expiry uses it')
 const MOMENT = needed(`^${moment}$`, 'a date-time such as 2027-05-31T19:30:00Z, because a window uses it')
 
