@@ -182,9 +182,9 @@ export function validationError(issues: readonly Issue[]): ApiError {
   })
 }
 
-export function issueDetails(issues: readonly Issue[], max = MAX_ISSUES): { issues: Issue[]; omittedIssues?: number } {
-  const omittedIssues = issues.length - max
-  return omittedIssues > 0 ? { issues: issues.slice(0, max), omittedIssues } : { issues: [...issues] }
+export function issueDetails(issues: readonly Issue[]): { issues: Issue[]; omittedIssues?: number } {
+  const omittedIssues = issues.length - MAX_ISSUES
+  return { issues: issues.slice(0, MAX_ISSUES), ...(omittedIssues > 0 && { omittedIssues }) }
 }
 
 export type Parsed<T> = { value: T } | { issues: Issue[] }
