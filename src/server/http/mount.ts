@@ -1,9 +1,8 @@
 import { type H3, type H3Event, HTTPResponse } from 'h3'
 import type { z } from 'zod'
 import { contract } from '../../core/contract/contract.ts'
-import { ApiError, type Issue, listIssues, parseAs, validationError } from '../../core/errors.ts'
+import { ApiError, type Issue, parseAs, validationError } from '../../core/errors.ts'
 import { maxBodyBytesOf, type OpenStream, type Route, type RouteInput, type RouteReply } from '../../core/route.ts'
-import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
 import { STATEMENT_LIMIT_MS } from '../../storage/db/database.ts'
 import { isTooSlow } from '../../storage/db/database-errors.ts'
 import { FairGate } from '../../storage/db/fair-gate.ts'
@@ -18,7 +17,14 @@ import { correlationIdOf } from './middleware/observe.ts'
 import { requireCsrfToken } from './middleware/sessions.ts'
 import { acceptsGzip, compress, EncodedBody } from './negotiation.ts'
 import { describeParameterIssue, type QueryParameters, readParameters } from './query-parameters.ts'
-import { decodeUtf8, type Reserve, readBody, requireContentType, requireSaneJson } from './request-body.ts'
+import {
+  decodeUtf8,
+  describeBodyIssue,
+  parseJsonBody,
+  type Reserve,
+  readBody,
+  requireContentType,
+} from './request-body.ts'
 import { CompleteResponse, Reply } from './responses.ts'
 
 /**
@@ -300,7 +306,7 @@ function parseInput(event: H3Event, route: Route, bytes: Buffer): Input {
   const given = queryOf(event, route)
   const query = parse(route.query, given, 'parameter', (issue) => describeParameterIssue(issue, given, route.query!))
   const headers = route.headers && parse(route.headers, Object.fromEntries(event.req.headers), 'header')
-  const parsed = route.rawBody ? body : parse(route.body, body, 'property')
+  const parsed = route.rawBody ? body : parse(route.body, body, 'property', describeBodyIssue)
   if (issues.length > 0) throw validationError(issues)
   return { params, query, headers, body: parsed }
 }
@@ -329,20 +335,7 @@ function parseBody(event: H3Event, route: Route, bytes: Buffer): unknown {
     throw validationError([{ path: [], message: 'This endpoint accepts no body' }])
   }
   requireContentType(event, ['application/json'])
-  const text = decodeUtf8(bytes)
-  requireSaneJson(text)
-  const value = parseJson(text)
-  const lossy = listIssues(findLossyNumbers(text))
-  if (lossy.length > 0) throw validationError(lossy)
-  return value
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    throw new ApiError('INVALID_FORMAT', { message: `The body is not well-formed JSON: ${(error as Error).message}` })
-  }
+  return parseJsonBody(decodeUtf8(bytes))
 }
 
 function toPattern(path: string): string {

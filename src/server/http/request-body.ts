@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { H3Event } from 'h3'
-import { ApiError } from '../../core/errors.ts'
-import { endOfString } from '../../core/rules/lists/json-numbers.ts'
+import { ApiError, type Issue, listIssues, validationError } from '../../core/errors.ts'
+import { endOfString, findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
 
 /** Reserves memory for a number of bytes of a body. Throws if there is not enough memory. */
 export type Reserve = (bytes: number) => void
@@ -171,4 +171,30 @@ export async function readJson(event: H3Event, maxBytes: number): Promise<unknow
   } catch {
     return undefined
   }
+}
+
+/**
+ * Parses a JSON body.
+ * @throws ApiError INVALID_FORMAT for malformed JSON, VALIDATION_ERROR for numbers that lose digits when parsed
+ */
+export function parseJsonBody(json: string): unknown {
+  requireSaneJson(json)
+  const value = parseJson(json)
+  const lossy = listIssues(findLossyNumbers(json))
+  if (lossy.length > 0) throw validationError(lossy)
+  return value
+}
+
+function parseJson(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch (error) {
+    throw new ApiError('INVALID_FORMAT', { message: `The body is not well-formed JSON: ${(error as Error).message}` })
+  }
+}
+
+/** Returns an issue of the whole body with a message that names the body: "The body is required". */
+export function describeBodyIssue(issue: Issue): Issue {
+  if (issue.path.length > 0) return issue
+  return { ...issue, message: `The body ${issue.message[0]!.toLowerCase()}${issue.message.slice(1)}` }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { requireSaneJson } from '../../../src/server/http/request-body.ts'
+import { describeBodyIssue, requireSaneJson } from '../../../src/server/http/request-body.ts'
 
 const isSane = (json: string) => {
   try {
@@ -35,4 +35,12 @@ test('ignores braces in strings, with any escapes', () => {
 
 test('accepts any JSON of normal size', () => {
   fc.assert(fc.property(fc.json({ maxDepth: 10 }), (json) => isSane(json)))
+})
+
+test('names the body in an issue of the whole body', () => {
+  const messages = ['Is required', 'Must be an object'].map(
+    (message) => describeBodyIssue({ path: [], message }).message,
+  )
+  expect(messages).toEqual(['The body is required', 'The body must be an object'])
+  expect(describeBodyIssue({ path: ['label'], message: 'Is required' }).message).toBe('Is required')
 })
