@@ -17,6 +17,7 @@ import { readDirectory } from '../src/cli/device/http.ts'
 import { nudgeSilent } from '../src/server/wallet-sync/repeat-pushes.ts'
 import { insertRows } from '../src/storage/db/bulk-rows.ts'
 import { type Database, openDatabase } from '../src/storage/db/database.ts'
+import { takeProcessLock } from '../src/storage/db/sqlite/process-lock.ts'
 import { shareEmulator } from '../src/wallets/sandbox/sharing.ts'
 import { figure } from './support/figures.ts'
 import { dealBehaviours, parseMix } from './support/fleet/behaviour.ts'
@@ -142,6 +143,7 @@ async function pushToNobody(count: number): Promise<number> {
   const emulator = await shareEmulator<Pick<PushTarget, 'address' | 'port'>>({
     folder: sandbox,
     name: 'apple',
+    takeLock: takeProcessLock,
     onError,
   })
   const [rootPem, certificatePem, keyPem] = ['root.pem', 'pass.pem', 'pass.key'].map((name) =>

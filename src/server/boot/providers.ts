@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { join } from 'node:path'
+import { takeProcessLock } from '../../storage/db/sqlite/process-lock.ts'
 import type { AppleIdentity } from '../../wallets/apple/apple-identity.ts'
 import type { ApplePush, ApplePushOptions, RenewablePush } from '../../wallets/apple/push.ts'
 import { createGoogleApi } from '../../wallets/google/api/google-api.ts'
@@ -57,6 +58,7 @@ export async function startProviders(options: ProvidersOptions): Promise<Provide
     const emulator = shareEmulator({
       folder: sandboxFolder(config),
       name,
+      takeLock: takeProcessLock,
       start: options.url === '' ? undefined : start,
       onError: (error) => log.error({ err: error, platform: name }, 'could not start an emulator of the sandbox'),
     })

@@ -1,8 +1,8 @@
-import { readdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { serveLocally } from '../../../src/wallets/sandbox/local-server.ts'
-import { createClaims, type SharedEmulator, shareEmulator } from '../../../src/wallets/sandbox/sharing.ts'
+import { takeProcessLock as takeLock } from '../../../src/storage/db/sqlite/process-lock.ts'
+import { type SharedEmulator, shareEmulator } from '../../../src/wallets/sandbox/sharing.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -36,7 +36,8 @@ function group(): Group {
           },
         }
       }
-      const shared = await shareEmulator({ folder, name: 'apple', start: mayPlay ? start : undefined, onError: fail })
+      const options = { folder, name: 'apple', takeLock, onError: fail }
+      const shared = await shareEmulator({ ...options, start: mayPlay ? start : undefined })
       onTestFinished(() => shared.close())
       return shared
     },
@@ -71,19 +72,11 @@ test('another server takes over the sandbox when one ends, and all learn its add
   expect(playing.size).toBe(0)
 })
 
-test('takes over a claim whose process has ended', async () => {
-  const { folder, join } = group()
-  writeFileSync(claimFile(folder, 7), JSON.stringify({ id: 'dead', pid: process.pid, url: 'http://127.0.0.1:9' }))
-  expect((await join(1)).find()).toEqual({ player: 1 })
-  expect(readdirSync(folder)).toEqual(['apple-owner-8.json'])
-})
-
-test('takes over a claim whose port another program uses', async () => {
-  const { folder, join } = group()
-  const stranger = await serveLocally(() => ({ status: 200, json: { id: 'stranger', addresses: { player: 9 } } }))
-  onTestFinished(() => stranger.close())
-  writeFileSync(claimFile(folder, 1), JSON.stringify({ id: 'dead', pid: process.pid, url: stranger.url }))
-  expect((await join(1)).find()).toEqual({ player: 1 })
+test('ignores the addresses that a killed server left', async () => {
+  const { folder, join: joinGroup } = group()
+  writeFileSync(join(folder, 'apple-leader.json'), JSON.stringify({ player: 9 }))
+  expect((await joinGroup(1, { mayPlay: false })).find()).toBeUndefined()
+  expect((await joinGroup(2)).find()).toEqual({ player: 2 })
 })
 
 test('a server that cannot run the sandbox works without it, and finds a later one', async () => {
@@ -97,28 +90,6 @@ test('a server that cannot run the sandbox works without it, and finds a later o
 test('a server that cannot start the sandbox fails at the start, and the next one can', async () => {
   const { folder, join } = group()
   const start = () => Promise.reject(new Error('no port left'))
-  await expect(shareEmulator({ folder, name: 'apple', start, onError: fail })).rejects.toThrow('no port left')
+  await expect(shareEmulator({ folder, name: 'apple', takeLock, start, onError: fail })).rejects.toThrow('no port left')
   expect((await join(1)).find()).toEqual({ player: 1 })
 })
-
-test('one of several concurrent claims gets the lease, and an outdated claim never does', async () => {
-  const folder = temporaryFolder()
-  const claims = createClaims(folder, 'apple')
-  const made = (n: number) => ({ id: `claim-${n}`, pid: process.pid, url: 'http://127.0.0.1:9' })
-  expect(await claims.find()).toBeUndefined()
-  const race = await Promise.all(Array.from({ length: 20 }, (_, n) => claims.claim(undefined, made(n))))
-  const won = race.filter((claim) => claim !== undefined)
-  expect(won).toHaveLength(1)
-  expect(await claims.find()).toEqual(won[0])
-
-  const second = await claims.claim(won[0], made(30))
-  const third = await claims.claim(second, made(31))
-  expect(third?.number).toBe(3)
-  // This claim was made while the first one was held. The first one's file is gone now, and its number is free.
-  expect(await claims.claim(won[0], made(40))).toBeUndefined()
-  expect(await claims.find()).toEqual(third)
-})
-
-function claimFile(folder: string, number: number): string {
-  return join(folder, `apple-owner-${number}.json`)
-}

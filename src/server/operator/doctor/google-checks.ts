@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { takeProcessLock } from '../../../storage/db/sqlite/process-lock.ts'
 import type { Store } from '../../../storage/store.ts'
 import { GoogleApiError } from '../../../wallets/google/api/api-error.ts'
 import {
@@ -103,6 +104,7 @@ async function inSandbox(
   const emulator = await shareEmulator<Omit<SandboxGoogleServer, 'close'>>({
     folder,
     name: 'google',
+    takeLock: takeProcessLock,
     onError: () => undefined,
   })
   try {
