@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openPackage } from '../../../src/cli/device/apple-package.ts'
 import { fieldsOf, type PassJson, styleOf } from '../../../src/cli/device/apple-pass-json.ts'
 import { call, downloadPass } from '../../../src/cli/device/http.ts'
-import { exchange, fetchPass, listChanged, register, requestsOf, unregister } from '../../../src/cli/device/passkit.ts'
+import { fetchPass, listChanged, register, requestPass, unregister } from '../../../src/cli/device/passkit.ts'
 import type { Random } from '../random.ts'
 import type { Behaviour } from './behaviour.ts'
 import { deviceIdOf, type FleetPhone, type HeldPass, pushTokenOf } from './fleet-phone.ts'
@@ -325,8 +325,8 @@ export function createFleet(options: FleetOptions): Fleet {
     },
     isBehind: (phone, pass) =>
       untilTaken(async () => {
-        const request = requestsOf(phone.passTypeIdentifier).fetch(pass, pass.lastModified)
-        return (await exchange(phone.webServiceURL, { ...request, method: 'HEAD' })).status === 200
+        const { status } = await requestPass({ ...phone, ...pass }, pass.lastModified, 'HEAD')
+        return status === 200
       }),
     async close() {
       stop.abort()
