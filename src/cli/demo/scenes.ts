@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createClient } from '../../client/client.ts'
 import { verify, type WebhookEvent } from '../../client/webhooks.ts'
 import type { Door, DoorClaim, DoorInvitation } from '../../core/contract/doors.ts'
+import type { Pass } from '../../core/contract/passes.ts'
 import type { ScanItem } from '../../core/contract/schemas/scan-shapes.ts'
 import { SIGNATURE_HEADER } from '../../core/rules/crypto/signature.ts'
 import { CliError } from '../command/cli-error.ts'
@@ -16,106 +17,103 @@ import type { DeviceFile, PassChange } from '../device/phone-store.ts'
 import { deviceFor, devicePlatforms, phoneOf, type WatchEvent, watch } from '../device/phones.ts'
 import { type Received, startReceiver } from '../webhook/listen.ts'
 
-export type DemoServer = OwnServer
+/** The server of the demo with a client, and the folder of all files. */
+export interface Stage {
+  step: TakeStep
+  server: OwnServer
+  client: Client
+  folder: string
+}
 
-export function startServer(folder: string): Promise<DemoServer> {
+export type TakeStep = <T>(title: string, work: () => Promise<T>, describe: (value: T) => string) => Promise<T>
+
+export function startServer(folder: string): Promise<OwnServer> {
   // Allow private addresses, because the webhook receiver runs on this machine.
   const args = ['--rate-limit', '0', '--log-level', 'warn', '--allow-insecure-webhooks']
   const settings = { PASSES_DATABASE_URL: 'sqlite:./passes.db', PASSES_DRAIN_SECONDS: '0' }
   return startOwnServer(args, { cwd: folder, settings })
 }
 
-export function runCommand<T>(args: string[], folder: string, server: DemoServer): Promise<T> {
-  return runOwnProgram(args, { cwd: folder, settings: { PASSES_URL: server.url, PASSES_TOKEN: server.token } })
+export function runCommand<T>(args: string[], { server: { url, token }, folder }: Stage): Promise<T> {
+  return runOwnProgram(args, { cwd: folder, settings: { PASSES_URL: url, PASSES_TOKEN: token } })
 }
 
 const TIMEOUT_SECONDS = 60
 
-export async function untilIssued(passId: string, server: DemoServer): Promise<string> {
-  const client = createClient(server)
-  try {
-    for (let waited = 0; waited < TIMEOUT_SECONDS; waited += 0.1) {
-      const pass = await client.passes.get({ params: { id: passId } })
-      if (pass.status === 'ISSUED') return pass.label
-      if (pass.status === 'FAILED') throw new CliError(`The pass of ${pass.label} failed`)
-      await sleep(100)
-    }
-    throw new CliError(`The pass ${passId} was not issued within ${duration(TIMEOUT_SECONDS)}`)
-  } finally {
-    await client.close()
+export async function untilIssued(id: string, { client }: Stage): Promise<Pass> {
+  for (let waited = 0; waited < TIMEOUT_SECONDS; waited += 0.1) {
+    const pass = await client.passes.get({ params: { id } })
+    if (pass.status === 'ISSUED') return pass
+    if (pass.status === 'FAILED') throw new CliError(`The pass of ${pass.label} failed`)
+    await sleep(100)
   }
+  throw new CliError(`The pass ${id} was not issued within ${duration(TIMEOUT_SECONDS)}`)
 }
 
-export type TakeStep = <T>(title: string, work: () => Promise<T>, describe: (value: T) => string) => Promise<T>
-
-export async function showDoor(step: TakeStep, projectId: string, folder: string, server: DemoServer): Promise<void> {
-  const client = createClient(server)
-  let passId: string
-  try {
-    passId = await step(
-      'Issue a ticket for the guest list',
-      () => issueGuest(client, projectId, server),
-      () => 'Joan Clarke has a ticket',
-    )
-    const first = await step(
-      'Scan a ticket at the door',
-      () => scan(client, passId, 'accepted'),
-      ({ message }) => message,
-    )
-    await step(
-      'Scan it again',
-      () => scan(client, passId, 'duplicate'),
-      ({ message }) => message,
-    )
-    await step(
-      'Reverse the first scan',
-      () => runCommand<{ message: string }>(['scans', 'reverse', first.scan.id, '--yes'], folder, server),
-      ({ message }) => message,
-    )
-    await step(
-      'Scan it again',
-      () => scan(client, passId, 'accepted'),
-      ({ message }) => message,
-    )
-    const { code } = await step(
-      'Invite a phone to the south gate',
-      () => runCommand<DoorInvitation>(['door', 'invite', '--project', projectId, '--gate', 'South'], folder, server),
-      ({ expiresAt }) => `a QR code for one phone, until ${localTime(expiresAt)}`,
-    )
-    const claimed = await step(
-      'Open it with a phone',
-      () => client.doors.claim({ body: { code, name: 'Anna’s phone' } }),
-      ({ door }) => `${door.name} is a door of ${door.projectName}`,
-    )
-    await step(
-      'Hold the ticket up to the phone',
-      () => scanAtDoor(claimed, passId, client, server),
-      ({ message, scan }) => `${message} At gate ${scan.context?.gate}`,
-    )
-    await step(
-      'List the doors',
-      () => runCommand<{ items: Door[] }>(['door', 'list', '--project', projectId], folder, server),
-      ({ items }) => items.map(({ name, gate }) => `${name} at gate ${gate}`).join(', '),
-    )
-  } finally {
-    await client.close()
-  }
+export async function showDoor(stage: Stage, projectId: string): Promise<void> {
+  const { step, client } = stage
+  const passId = await step(
+    'Issue a ticket for the guest list',
+    () => issueGuest(stage, projectId),
+    () => 'Joan Clarke has a ticket',
+  )
+  const first = await step(
+    'Scan a ticket at the door',
+    () => scan(client, passId, 'accepted'),
+    ({ message }) => message,
+  )
+  await step(
+    'Scan it again',
+    () => scan(client, passId, 'duplicate'),
+    ({ message }) => message,
+  )
+  await step(
+    'Reverse the first scan',
+    () => runCommand<{ message: string }>(['scans', 'reverse', first.scan.id, '--yes'], stage),
+    ({ message }) => message,
+  )
+  await step(
+    'Scan it again',
+    () => scan(client, passId, 'accepted'),
+    ({ message }) => message,
+  )
+  const { code } = await step(
+    'Invite a phone to the south gate',
+    () => runCommand<DoorInvitation>(['door', 'invite', '--project', projectId, '--gate', 'South'], stage),
+    ({ expiresAt }) => `a QR code for one phone, until ${localTime(expiresAt)}`,
+  )
+  const claimed = await step(
+    'Open it with a phone',
+    () => client.doors.claim({ body: { code, name: 'Anna’s phone' } }),
+    ({ door }) => `${door.name} is a door of ${door.projectName}`,
+  )
+  await step(
+    'Hold the ticket up to the phone',
+    () => scanAtDoor(claimed, passId, stage),
+    ({ message, scan }) => `${message} At gate ${scan.context?.gate}`,
+  )
+  await step(
+    'List the doors',
+    () => runCommand<{ items: Door[] }>(['door', 'list', '--project', projectId], stage),
+    ({ items }) => items.map(({ name, gate }) => `${name} at gate ${gate}`).join(', '),
+  )
   await step(
     'Export the ledger',
-    () => exportLedger(passId, folder, server),
+    () => exportLedger(passId, stage),
     (scans) => `${count(scans.length)} scans in ledger.jsonl`,
   )
 }
 
 /** Issues a ticket without a policy. Such a ticket is accepted once in each scan context. */
-async function issueGuest(client: Client, projectId: string, server: DemoServer): Promise<string> {
+async function issueGuest(stage: Stage, projectId: string): Promise<string> {
+  const { client } = stage
   const { id } = await client.templates.create({ body: { name: 'Guest list', passType: 'eventTicket', projectId } })
   const definition = { design: { organizationName: 'Polyglot', description: 'Guest list' } }
   const version = await client.templates.createVersion({ params: { id }, body: { definition } })
   await client.templateVersions.publish({ params: { id: version.id } })
   const body = { externalPassId: 'guest-1', label: 'Joan Clarke', templateId: id }
   const pass = await client.passes.create({ body })
-  await untilIssued(pass.id, server)
+  await untilIssued(pass.id, stage)
   return pass.id
 }
 
@@ -127,7 +125,7 @@ async function scan(client: Client, passId: string, expected: ScanItem['result']
   throw new CliError(`The scan was ${answer.result} (${answer.message}), but ${expected} was expected`)
 }
 
-export async function scanAtDoor({ door, token }: DoorClaim, passId: string, client: Client, server: DemoServer) {
+export async function scanAtDoor({ door, token }: DoorClaim, passId: string, { server, client }: Stage) {
   const preview = await client.passes.preview({ params: { id: passId }, query: { platform: 'apple' } })
   const { barcodes } = (preview as unknown as { apple: Pick<PassJson, 'barcodes'> }).apple
   const phone = createClient({ url: server.url, token })
@@ -147,10 +145,10 @@ export async function scanAtDoor({ door, token }: DoorClaim, passId: string, cli
 
 const EXPECTED_RESULTS = ['accepted', 'accepted', 'reversal', 'denied', 'accepted']
 
-async function exportLedger(passId: string, folder: string, server: DemoServer): Promise<ScanItem[]> {
-  await runCommand(['scans', 'export', '--pass', passId, '--format', 'jsonl', '--out', 'ledger.jsonl'], folder, server)
+async function exportLedger(passId: string, stage: Stage): Promise<ScanItem[]> {
+  await runCommand(['scans', 'export', '--pass', passId, '--format', 'jsonl', '--out', 'ledger.jsonl'], stage)
   const scans: ScanItem[] = []
-  for await (const line of createInterface({ input: createReadStream(join(folder, 'ledger.jsonl')) })) {
+  for await (const line of createInterface({ input: createReadStream(join(stage.folder, 'ledger.jsonl')) })) {
     scans.push(JSON.parse(line))
   }
   const isWhole = scans.every((item, index) => item.passId === passId && item.result === EXPECTED_RESULTS[index])
@@ -170,7 +168,7 @@ export interface Arrival {
 
 export function installOnPhones(
   links: Record<`${(typeof devicePlatforms)[number]}Link`, string>,
-  folder: string,
+  { folder }: Stage,
 ): Promise<DeviceFile[]> {
   return Promise.all(
     devicePlatforms.map(async (platform) => {
@@ -222,13 +220,12 @@ function startWatch(file: DeviceFile, signal: AbortSignal) {
 const DELIVERY_TIMEOUT_SECONDS = 30
 
 /** @throws WebhookVerificationError if the signature is invalid, CliError if no event arrives */
-export async function receiveVoid(passId: string, server: DemoServer): Promise<WebhookEvent> {
+export async function receiveVoid(passId: string, { client }: Stage): Promise<WebhookEvent> {
   const received: Received[] = []
   const receiver = await startReceiver(async (delivery) => {
     received.push(delivery)
     return 204
   })
-  const client = createClient(server)
   try {
     const { secret } = await client.webhooks.create({ body: { url: receiver.url, events: ['pass.voided'] } })
     await client.passes.void({ params: { id: passId }, body: { reason: 'refunded' } })
@@ -237,7 +234,6 @@ export async function receiveVoid(passId: string, server: DemoServer): Promise<W
     if (event.type !== 'pass.voided' || event.data.id !== passId) throw new CliError(`Unexpected event ${event.type}`)
     return event
   } finally {
-    await client.close()
     await receiver.close()
   }
 }

@@ -2,7 +2,7 @@ import { createPublicKey, verify } from 'node:crypto'
 import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createClient } from '../../client/client.ts'
+import { type Client, createClient } from '../../client/client.ts'
 import type { Broadcast, BroadcastStats } from '../../core/contract/broadcasts.ts'
 import type { PictureOptions } from '../card-picture.ts'
 import { CliError } from '../command/cli-error.ts'
@@ -13,11 +13,11 @@ import { bannerLines, drawDevice } from '../device/phone-output.ts'
 import { deviceFor, phoneOf } from '../device/phones.ts'
 import { showCoffeeCard } from './coffee-card.ts'
 import {
-  type DemoServer,
   describeEvent,
   installOnPhones,
   receiveVoid,
   runCommand,
+  type Stage,
   showDoor,
   startServer,
   untilIssued,
@@ -60,27 +60,29 @@ export async function runDemo({ folder, onStep, onPicture, drawing }: StoryOptio
     () => startServer(folder),
     ({ url }) => url,
   )
+  const client = createClient(server)
+  const stage: Stage = { step, server, client, folder }
   try {
     const project = await step(
       'Make a project',
-      () => runCommand<{ id: string; name: string }>(['project', 'create', '--name', 'Polyglot 2027'], folder, server),
+      () => runCommand<{ id: string; name: string }>(['project', 'create', '--name', 'Polyglot 2027'], stage),
       ({ name }) => name,
     )
     const template = await step(
       'Push and publish the conference ticket, with its images',
-      () => runCommand<PushedTemplate>(pushArgs(project.id), folder, server),
+      () => runCommand<PushedTemplate>(pushArgs(project.id), stage),
       ({ version }) => `version ${version}`,
     )
     await step(
       'Issue a ticket for each row of attendees.csv',
-      () => runCommand<{ created: number; failed: number }>(issueArgs(template.templateId), folder, server),
+      () => runCommand<{ created: number; failed: number }>(issueArgs(template.templateId), stage),
       ({ created }) => `${count(created)} passes`,
     )
     const rows = await readLinks(folder)
     await step(
       'Wait until the last one is issued',
-      () => untilIssued(rows.at(-1)!.passId, server),
-      (label) => `${label} has a ticket`,
+      () => untilIssued(rows.at(-1)!.passId, stage),
+      ({ label }) => `${label} has a ticket`,
     )
     const sample = Array.from({ length: SAMPLE }, (_, index) => rows[Math.floor((index * rows.length) / SAMPLE)]!)
     await step(
@@ -100,12 +102,12 @@ export async function runDemo({ folder, onStep, onPicture, drawing }: StoryOptio
     )
     const phones = await step(
       `Install the ticket of ${sample[0]!.label} on an iPhone and on an Android phone`,
-      () => installOnPhones(sample[0]!, folder),
+      () => installOnPhones(sample[0]!, stage),
       (files) => `on the phones ${files.map(({ name }) => name).join(' and ')}`,
     )
     const [onIphone] = await step(
       `Move ${sample[0]!.label} to another hall, with both phones awake`,
-      () => watchChange(phones, () => moveToHall(sample[0]!, server)),
+      () => watchChange(phones, () => moveToHall(sample[0]!, client)),
       (arrivals) =>
         arrivals.map(({ file, seconds }) => `${file.name} has the change after ${duration(seconds)}`).join(', '),
     )
@@ -113,13 +115,14 @@ export async function runDemo({ folder, onStep, onPicture, drawing }: StoryOptio
     onPicture(`${bannerLines(device, onIphone!.change)}\n\n${await drawDevice(device, drawing)}`)
     await step(
       'Notify all holders, with one ticket on a virtual iPhone',
-      () => sendBroadcast(sample[0]!.appleLink, project.id, folder, server),
+      () => sendBroadcast(sample[0]!.appleLink, project.id, stage),
       ({ passCount, banner }) => `${count(passCount)} passes, and the phone shows "${banner}"`,
     )
-    await showDoor(step, project.id, folder, server)
-    await showCoffeeCard(step, project.id, folder, server)
-    await step('Void a pass and receive the event', () => receiveVoid(rows.at(-1)!.passId, server), describeEvent)
+    await showDoor(stage, project.id)
+    await showCoffeeCard(stage, project.id)
+    await step('Void a pass and receive the event', () => receiveVoid(rows.at(-1)!.passId, stage), describeEvent)
   } finally {
+    await client.close()
     await server.stop()
   }
   return steps
@@ -151,13 +154,8 @@ async function readLinks(folder: string): Promise<LinkRow[]> {
   return parse(await readFile(join(folder, 'links.csv')), { columns: true })
 }
 
-async function moveToHall({ passId }: LinkRow, server: DemoServer): Promise<void> {
-  const client = createClient(server)
-  try {
-    await client.passes.update({ params: { id: passId }, body: { variables: { hall: 'Sala do Mar' } } })
-  } finally {
-    await client.close()
-  }
+function moveToHall({ passId: id }: LinkRow, { passes }: Client): Promise<unknown> {
+  return passes.update({ params: { id }, body: { variables: { hall: 'Sala do Mar' } } })
 }
 
 function checkApple(sample: LinkRow[], folder: string): Promise<unknown[]> {
@@ -217,13 +215,12 @@ const TEXT = 'Doors open at 8:30, keynote at 10.'
 async function sendBroadcast(
   appleLink: string,
   projectId: string,
-  folder: string,
-  server: DemoServer,
+  stage: Stage,
 ): Promise<{ passCount: number; banner: string }> {
-  const phone = phoneOf(deviceFor(join(folder, 'phones'), 'apple'))
+  const phone = phoneOf(deviceFor(join(stage.folder, 'phones'), 'apple'))
   await phone.install(appleLink)
   const args = ['broadcast', 'send', projectId, '--message', TEXT, '--platform', 'apple', '--watch', '--yes']
-  const { passCount, stats } = await runCommand<Broadcast & { stats: BroadcastStats }>(args, folder, server)
+  const { passCount, stats } = await runCommand<Broadcast & { stats: BroadcastStats }>(args, stage)
   const { changes } = await phone.check()
   const banner = changes.flatMap(({ banners }) => banners).find((text) => text.includes(TEXT))
   if (!banner || stats.sent !== 1) throw new CliError('The broadcast did not reach the phone that holds a ticket')
