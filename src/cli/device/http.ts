@@ -1,6 +1,7 @@
 import { request } from 'undici'
 import { z } from 'zod'
 import { parseJson } from '../../core/json.ts'
+import { readBounded } from '../../core/read-bounded.ts'
 import { CliError } from '../command/cli-error.ts'
 
 export interface Call {
@@ -32,14 +33,8 @@ export async function call(url: string, { method = 'GET', headers = {}, json, si
       bodyTimeout: TIMEOUT_MS,
       ...(signal && { signal }),
     })
-    const chunks: Buffer[] = []
-    let size = 0
-    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > MAX_BYTES) throw new Error('the response is too large')
-      chunks.push(chunk)
-    }
-    const bytes = Buffer.concat(chunks)
+    const bytes = await readBounded(answer.body, MAX_BYTES)
+    if (!bytes) throw new Error('the response is too large')
     const header = (name: string) => {
       const value = answer.headers[name]
       return Array.isArray(value) ? value[0] : value

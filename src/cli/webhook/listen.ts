@@ -9,6 +9,7 @@ import { z } from 'zod'
 import type { Client } from '../../client/client.ts'
 import type { Envelope } from '../../core/contract/deliveries.ts'
 import { subscribableEvents } from '../../core/events.ts'
+import { readBounded } from '../../core/read-bounded.ts'
 import { newSecret, SIGNATURE_HEADER, sign, verify } from '../../core/rules/crypto/signature.ts'
 import { underLock } from '../../files/file-lock.ts'
 import { ifMissing, makePrivateFolder, replacePrivateSync } from '../../files/private-file.ts'
@@ -118,25 +119,10 @@ async function answer(
   response: ServerResponse,
   onDelivery: (received: Received) => Promise<number>,
 ): Promise<void> {
-  const rawBody = request.method === 'POST' ? await readBody(request) : undefined
+  // Treat an incomplete body like one that is too long.
+  const rawBody = request.method === 'POST' ? await readBounded(request, MAX_BYTES).catch(() => undefined) : undefined
   response.statusCode = rawBody ? await onDelivery({ rawBody, headers: request.headers }) : 400
   response.end()
-}
-
-/** Returns `undefined` if the body is too long or incomplete. */
-async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = []
-  let size = 0
-  try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > MAX_BYTES) return undefined
-      chunks.push(chunk)
-    }
-  } catch {
-    return undefined
-  }
-  return Buffer.concat(chunks)
 }
 
 /** The result of forwarding an event. `responseCode` is `null` if the event was not forwarded or got no response. */

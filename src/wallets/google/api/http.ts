@@ -1,4 +1,5 @@
 import { Agent, type Dispatcher, request } from 'undici'
+import { readBounded } from '../../../core/read-bounded.ts'
 import type { ProviderCall } from '../../wallet.ts'
 import { GoogleApiError, rejection } from './api-error.ts'
 
@@ -50,22 +51,11 @@ export async function send({ url, ...message }: HttpRequest, options: HttpOption
 async function exchange(url: string, options: NonNullable<Parameters<typeof request>[1]>): Promise<HttpReply> {
   try {
     const { statusCode, headers, body } = await request(url, options)
-    return { status: statusCode, headers, text: await readBounded(body) }
+    const bytes = await readBounded(body, MAX_REPLY_BYTES)
+    if (bytes) return { status: statusCode, headers, text: bytes.toString() }
   } catch (cause) {
-    if (cause instanceof GoogleApiError) throw cause
     const message = `No response from ${new URL(url).host}: ${cause instanceof Error ? cause.message : cause}`
     throw new GoogleApiError({ kind: 'unavailable', message, cause })
   }
-}
-
-async function readBounded(body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body) {
-    bytes += chunk.length
-    if (bytes > MAX_REPLY_BYTES)
-      throw new GoogleApiError({ kind: 'unavailable', message: 'The response exceeds 1 MiB.' })
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
+  throw new GoogleApiError({ kind: 'unavailable', message: 'The response exceeds 1 MiB.' })
 }
