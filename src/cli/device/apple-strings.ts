@@ -1,23 +1,12 @@
 import { z } from 'zod'
 import { mapStrings } from '../../core/json.ts'
+import { translatedKeys } from '../../core/rules/display/apple-look.ts'
 import { nearestLanguage } from '../../core/rules/display/language-match.ts'
 import type { PassJson } from './apple-pass-json.ts'
 
 /** Translations in the pass.strings files of a package, by language and original text. */
 export const PassStrings = z.record(z.string(), z.record(z.string(), z.string()))
 export type PassStrings = z.output<typeof PassStrings>
-
-const translatedKeys = new Set<string | number | undefined>([
-  'organizationName',
-  'description',
-  'logoText',
-  'label',
-  'value',
-  'attributedValue',
-  'changeMessage',
-  'altText',
-  'relevantText',
-])
 
 /**
  * Returns pass.json with the texts of the best matching language of the package. Returns pass.json unchanged if no

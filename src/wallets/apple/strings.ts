@@ -1,32 +1,9 @@
 import { isJsonObject } from '../../core/json.ts'
+import { translatedKeys } from '../../core/rules/display/apple-look.ts'
 import type { JsonObject } from './overrides/overrides.ts'
 
 /** The texts of a pass in one language. The keys are the texts of the default language in pass.json. */
 export type Strings = Map<string, string>
-
-/** The keys of pass.json, at any depth, with texts that phones translate. */
-const translatedKeys = new Set([
-  'organizationName',
-  'description',
-  'logoText',
-  'label',
-  'value',
-  'attributedValue',
-  'changeMessage',
-  'altText',
-  'relevantText',
-  // Semantic tags that posters and suggestions show.
-  'eventName',
-  'venueName',
-  'departureAirportName',
-  'destinationAirportName',
-  'departureCityName',
-  'destinationCityName',
-  'departureStationName',
-  'destinationStationName',
-  'departureLocationDescription',
-  'destinationLocationDescription',
-])
 
 /**
  * Two places of pass.json whose default texts are equal because of the values of the pass, but whose translations

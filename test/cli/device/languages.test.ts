@@ -181,3 +181,12 @@ test('selects Chinese by its script', () => {
     'Default',
   ])
 })
+
+test('translates the semantic tags that posters show', () => {
+  const content = { semantics: { eventName: 'Gala', seats: [{ seatRow: 'Gala' }] } }
+  const strings = { pt: { Gala: 'Gala anual' } }
+  const translated = { semantics: { eventName: 'Gala anual', seats: [{ seatRow: 'Gala' }] } }
+  expect(passIn({ content: content as unknown as Parameters<typeof passIn>[0]['content'], strings }, 'pt')).toEqual(
+    translated,
+  )
+})

@@ -65,3 +65,27 @@ function isBeforeIos27(name: string | undefined): boolean {
   const format = barcodeFormatOf('apple', name)
   return format !== undefined && barcodeFormats[format].fallback === undefined
 }
+
+/** The keys of pass.json, at any depth, with texts that phones translate. */
+export const translatedKeys: ReadonlySet<string | number | undefined> = new Set([
+  'organizationName',
+  'description',
+  'logoText',
+  'label',
+  'value',
+  'attributedValue',
+  'changeMessage',
+  'altText',
+  'relevantText',
+  // Semantic tags that posters and suggestions show.
+  'eventName',
+  'venueName',
+  'departureAirportName',
+  'destinationAirportName',
+  'departureCityName',
+  'destinationCityName',
+  'departureStationName',
+  'destinationStationName',
+  'departureLocationDescription',
+  'destinationLocationDescription',
+])
