@@ -24,7 +24,6 @@ export const fieldGroups = [
   'additionalInfoFields',
   'backFields',
 ] as const
-export type FieldGroupName = (typeof fieldGroups)[number]
 
 const Fields = z.array(Field).default([])
 const Style = z.looseObject({

@@ -6,7 +6,6 @@ export class SignatureError extends Error {
 }
 
 export interface SignatureFacts {
-  certificate: X509Certificate
   /** The UID of the certificate's subject: the pass type that the certificate can sign. */
   passTypeIdentifier: string | undefined
   /** The OU of the certificate's subject. */
@@ -137,12 +136,11 @@ function check(
   for (const validity of chain.validities) checkValidity(validity, at)
   checkValidity(chain.validities[0]!, signingTime.toDate())
   const { UID, OU } = chain.subject
-  return { certificate: chain.leaf, passTypeIdentifier: UID, teamIdentifier: OU }
+  return { passTypeIdentifier: UID, teamIdentifier: OU }
 }
 
 /** The part of the verification that packages with the same signing certificate share. */
 interface Chain {
-  leaf: X509Certificate
   key: KeyObject
   subject: Record<string, string | undefined>
   /** The validity of each certificate, from the leaf to the root. */
@@ -185,7 +183,6 @@ function readChain(elements: readonly BaseBlock[], signer: BaseBlock | undefined
     throw new SignatureError('the certificate chain does not end at a root that this phone trusts')
   }
   return {
-    leaf,
     key: leaf.publicKey,
     subject: leaf.toLegacyObject().subject as unknown as Chain['subject'],
     validities: [leaf, intermediate, root].map(({ subject, validFrom, validTo }) => {

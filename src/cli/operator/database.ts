@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
 import { Args, Flags } from '@oclif/core'
+import type { Check } from '../../server/operator/doctor/check.ts'
 import type { Holdings } from '../../storage/operations/erasure.ts'
 import { parsePath } from '../arguments/list-flags.ts'
 import { passFlags } from '../arguments/pass-argument.ts'
@@ -296,23 +297,16 @@ function listed({ variables, images, notifications, scans, events, pendingDelive
   return parts.join(', ')
 }
 
-interface Check {
-  group: string
-  name: string
-  status: 'PASSED' | 'FAILED' | 'SKIPPED'
-  message: string
-  fix?: string
-}
-
 const colors = { PASSED: 'green', FAILED: 'red', SKIPPED: 'yellow' } as const
 
 function checkLines(checks: readonly Check[], { color }: { color: boolean }): string[] {
   const titles = checks.map(({ group, name }) => `${group}: ${name}`)
   const width = Math.max(...titles.map((title) => title.length))
-  return checks.flatMap(({ status, message, fix }, index) => {
+  return checks.flatMap((check, index) => {
+    const { status, message } = check
     const label = status.padEnd('SKIPPED'.length)
     const styled = color ? styleText(colors[status], label, { validateStream: false }) : label
     const line = `${styled}  ${titles[index]!.padEnd(width)}  ${printable(message)}`
-    return fix === undefined ? [line] : [line, `${' '.repeat(label.length)}  Next: ${printable(fix)}`]
+    return check.status === 'FAILED' ? [line, `${' '.repeat(label.length)}  Next: ${printable(check.fix)}`] : [line]
   })
 }

@@ -1,6 +1,7 @@
 import { Args, Flags } from '@oclif/core'
 import { comparableEmail } from '../../core/rules/people/email.ts'
 import { personRoles } from '../../core/rules/people/person-roles.ts'
+import type { listMembers } from '../../server/operator/manage-members.ts'
 import { repeatable } from '../arguments/list-flags.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { count, details } from '../command/output.ts'
@@ -8,11 +9,7 @@ import type { ListShape } from '../list/shape.ts'
 import { itemsCommand, localCommand, madeDatabase, type ResourceCommands } from '../resource/resource-command.ts'
 import { databaseFlags } from '../settings/server-flags.ts'
 
-interface ListedMember {
-  email: string
-  roles: { role: string; projectIds: string[] | null }[]
-  sessions: { id: string; createdAt: Date; lastUsedAt: Date; expiresAt: Date }[]
-}
+type ListedMember = Awaited<ReturnType<typeof listMembers>>[number]
 
 const shape: ListShape<ListedMember> = {
   columns: [

@@ -157,15 +157,8 @@ const BACKGROUND = { width: 345, height: 505 }
 const ARTWORK = { width: 358, height: 448 }
 const THUMBNAIL = { width: 90, height: 90 }
 const PRIMARY_LOGO = { width: 126, height: 30 }
-const onEveryStyle = (size: Points) => ({
-  boardingPass: size,
-  coupon: size,
-  eventTicket: size,
-  generic: size,
-  storeCard: size,
-})
-
 const onEveryPoster = (size: Points) => ({ coupon: size, eventTicket: size, generic: size, storeCard: size })
+const onEveryStyle = (size: Points) => ({ ...onEveryPoster(size), boardingPass: size })
 
 /** The sizes of images in points. Files have one, two, and three times as many pixels. Apple uses no hero image. */
 export const imageSizes = {

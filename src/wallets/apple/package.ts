@@ -1,6 +1,9 @@
-import { hash, type KeyObject, sign } from 'node:crypto'
+import { hash, sign } from 'node:crypto'
+import { promisify } from 'node:util'
 import { crc32, deflateRawSync } from 'node:zlib'
 import type { AppleIdentity } from './apple-identity.ts'
+
+const signAsync = promisify(sign)
 
 export type Signer = (sha256: Uint8Array, at: Date) => Promise<Buffer>
 
@@ -48,7 +51,7 @@ export function createSigner(identity: AppleIdentity): Signer {
     toSign.set(digest, toSign.length - SHA256_BYTES)
     const signed = Buffer.from(form.signed)
     signed.set(digest, signed.length - emptySignature.length - rsaEncryption.length - SHA256_BYTES)
-    const signature = await signRsa(toSign, identity.key)
+    const signature = await signAsync('sha256', toSign, identity.key)
     signed.set(signature, signed.length - signature.length)
     return signed
   }
@@ -84,12 +87,6 @@ function signedAttributes(digest: Uint8Array, at: Date): Buffer[] {
     sequence(id.signingTime, setOf(time(at))),
     sequence(id.messageDigest, setOf(octetString(digest))),
   ])
-}
-
-function signRsa(data: Uint8Array, key: KeyObject): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    sign('sha256', data, key, (error, signature) => (error ? reject(error) : resolve(signature)))
-  })
 }
 
 /**

@@ -9,7 +9,6 @@ import { makePrivateFolder } from '../../files/private-file.ts'
 export interface LocalCall {
   method: string
   path: string
-  query: URLSearchParams
   headers: IncomingMessage['headers']
   text: string
   /** The body as JSON; `undefined` if it is not JSON. */
@@ -59,11 +58,10 @@ export async function serveLocally(handle: LocalHandler): Promise<LocalServer> {
 async function answer(request: IncomingMessage, response: ServerResponse, handle: LocalHandler): Promise<void> {
   const text = await readBody(request)
   if (text === undefined) return reply(response, { status: 413, json: { error: 'The body is too large.' } })
-  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1')
+  const { pathname } = new URL(request.url ?? '/', 'http://127.0.0.1')
   const result = await handle({
     method: request.method ?? 'GET',
     path: pathname,
-    query: searchParams,
     headers: request.headers,
     text,
     json: parseJson(text),
