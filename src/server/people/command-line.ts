@@ -1,15 +1,12 @@
 import { hash } from 'node:crypto'
 import { validationError } from '../../core/errors.ts'
 import { parseJson } from '../../core/json.ts'
-import { type ServerKeys, seal, unseal } from '../../core/rules/crypto/server-key.ts'
+import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
+import { openValue, sealValue } from './sealed-values.ts'
 import type { CommandLine } from './sign-in.ts'
 
 /** The lifetime of the code of a sign-in. */
 const CODE_MS = 60_000
-
-/** The associated data of seals. It differs for codes and device sign-ins, so that neither opens as the other. */
-const SEAL_ROW = 'command-line'
-const DEVICE_ROW = 'device'
 
 interface Code {
   token: string
@@ -41,15 +38,15 @@ export function commandLineUrl(
   keys: ServerKeys,
   at: Date,
 ): string {
-  const code: Code = { token, challenge, madeAt: at.getTime() }
-  const sealed = seal(JSON.stringify(code), SEAL_ROW, keys.current, 'sign-ins')
-  return `http://127.0.0.1:${port}/?${new URLSearchParams({ code: sealed, state })}`
+  const content: Code = { token, challenge, madeAt: at.getTime() }
+  const code = sealValue(content, 'command-line', keys)
+  return `http://127.0.0.1:${port}/?${new URLSearchParams({ code, state })}`
 }
 
 /** Exchanges a code for a session token. @throws ApiError VALIDATION_ERROR for an expired code or a wrong verifier */
-export function exchangeCode(body: string, { current, previous }: ServerKeys, at: Date): string {
+export function exchangeCode(body: string, keys: ServerKeys, at: Date): string {
   const { code, verifier } = (parseJson(body) ?? {}) as { code?: unknown; verifier?: unknown }
-  const opened = typeof code === 'string' ? open<Code>(code, SEAL_ROW, [current, ...previous]) : undefined
+  const opened = openValue<Code>(code, 'command-line', keys)
   const isFresh = opened !== undefined && at.getTime() - opened.madeAt <= CODE_MS
   const isOwn = typeof verifier === 'string' && hash('sha256', verifier, 'base64url') === opened?.challenge
   if (isFresh && isOwn) return opened.token
@@ -62,26 +59,13 @@ interface DeviceHandle {
   workspace?: string | undefined
 }
 
-export function sealDevice(handle: DeviceHandle, { current }: ServerKeys): string {
-  return seal(JSON.stringify(handle), DEVICE_ROW, current, 'sign-ins')
-}
-
 /**
  * Returns the sign-in that the command line sends back.
  * @throws ApiError VALIDATION_ERROR if this server did not seal it
  */
-export function openDevice(body: string, { current, previous }: ServerKeys): DeviceHandle {
+export function openDevice(body: string, keys: ServerKeys): DeviceHandle {
   const { handle } = (parseJson(body) ?? {}) as { handle?: unknown }
-  const opened = typeof handle === 'string' ? open<DeviceHandle>(handle, DEVICE_ROW, [current, ...previous]) : undefined
+  const opened = openValue<DeviceHandle>(handle, 'device', keys)
   if (opened) return opened
   throw validationError([{ path: ['handle'], message: 'Was not issued by this server: start the sign-in again' }])
-}
-
-function open<T>(sealed: string, row: string, keys: readonly Uint8Array[]): T | undefined {
-  try {
-    return JSON.parse(unseal(sealed, row, keys, 'sign-ins'))
-  } catch {
-    // Treat a forged text like a missing text.
-    return undefined
-  }
 }

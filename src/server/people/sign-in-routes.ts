@@ -10,16 +10,16 @@ import { type CallerOptions, identifyCaller } from '../http/middleware/authentic
 import { clearCookie, readCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from '../http/middleware/cookies.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
 import { requireCsrfToken, SESSION_MS } from '../http/middleware/sessions.ts'
-import type { PageRoute } from '../http/mount.ts'
 import { decodeUtf8, readBody, requireContentType } from '../http/request-body.ts'
 import { type Page, pageResponse } from '../pages/html.ts'
 import { deskPath } from '../pages/scripted-pages.ts'
 import { english, pageLanguage } from '../pages/words.ts'
-import { commandLineUrl, exchangeCode, openDevice, readCommandLine, sealDevice } from './command-line.ts'
+import { commandLineUrl, exchangeCode, openDevice, readCommandLine } from './command-line.ts'
 import { passHistory } from './pass-history.ts'
 import { CLOCK_TOLERANCE_SECONDS, createProvider, LOGOUT_SECONDS, type Provider } from './provider.ts'
 import { ProviderError } from './provider-error.ts'
 import { qrCode } from './qr-code.ts'
+import { sealValue } from './sealed-values.ts'
 import {
   endSessions,
   logoutTokenOf,
@@ -27,7 +27,6 @@ import {
   type PendingSignIn,
   returnSearch,
   SIGN_IN_SECONDS,
-  sealSignIn,
   signIn,
 } from './sign-in.ts'
 import { type SignInProblem, signInProblemPage, workspacesPage } from './sign-in-pages.ts'
@@ -45,50 +44,42 @@ export interface PeopleOptions {
 }
 
 /** The sign-in of people through the OpenID Connect provider. */
-export interface People {
-  issuer: string
-  pageRoutes: readonly PageRoute[]
-  mount(app: H3, limits: CallerOptions): void
-  close(): Promise<void>
+export type People = ReturnType<typeof createPeople>
+
+interface SignInContext extends PeopleOptions, CallerOptions {
+  provider: Provider
 }
 
 export function redirectUriOf(publicUrl: string): string {
   return `${publicUrl}${deskPath}/callback`
 }
 
-export function createPeople(options: PeopleOptions): People {
+export function createPeople(options: PeopleOptions) {
   const provider = createProvider(options.config, redirectUriOf(options.publicUrl))
   return {
     issuer: options.config.issuer.href,
     pageRoutes: [passHistory, qrCode],
-    mount(app, limits) {
-      app.get(`${deskPath}/login`, (event) => beginSignIn(event, options, provider))
-      app.get(`${deskPath}/callback`, (event) => {
+    mount(app: H3, limits: CallerOptions): void {
+      const context: SignInContext = { ...limits, ...options, provider }
+      const limited = (handle: typeof completeSignIn) => (event: H3Event) => {
         limits.limitAddress(event)
-        return completeSignIn(event, options, provider)
-      })
-      app.post(`${deskPath}/token`, (event) => {
-        limits.limitAddress(event)
-        return issueToken(event, options)
-      })
-      app.post(`${deskPath}/device`, (event) => {
-        limits.limitAddress(event)
-        return beginDevice(event, options, provider)
-      })
-      app.post(`${deskPath}/device/token`, (event) => {
-        limits.limitAddress(event)
-        return completeDevice(event, options, provider)
-      })
-      app.get(`${deskPath}/session`, (event) => showSession(event, options, limits))
-      app.post(`${deskPath}/logout`, (event) => signOut(event, options, limits, provider))
-      app.post(`${deskPath}/backchannel-logout`, (event) => endByProvider(event, options, limits, provider))
+        return handle(event, context)
+      }
+      app.get(`${deskPath}/login`, (event) => beginSignIn(event, context))
+      app.get(`${deskPath}/callback`, limited(completeSignIn))
+      app.post(`${deskPath}/token`, limited(issueToken))
+      app.post(`${deskPath}/device`, limited(beginDevice))
+      app.post(`${deskPath}/device/token`, limited(completeDevice))
+      app.get(`${deskPath}/session`, (event) => showSession(event, context))
+      app.post(`${deskPath}/logout`, (event) => signOut(event, context))
+      app.post(`${deskPath}/backchannel-logout`, (event) => endByProvider(event, context))
     },
     close: provider.close,
   }
 }
 
 /** Redirects to the provider, and keeps the secrets of the sign-in in a cookie. */
-async function beginSignIn(event: H3Event, options: PeopleOptions, provider: Provider): Promise<Response> {
+async function beginSignIn(event: H3Event, context: SignInContext): Promise<Response> {
   const { searchParams } = event.url
   const workspace = searchParams.get('workspace')
   const commandLine = readCommandLine(searchParams)
@@ -97,21 +88,23 @@ async function beginSignIn(event: H3Event, options: PeopleOptions, provider: Pro
     nonce: randomText(),
     codeVerifier: randomText(),
     search: returnSearch(searchParams.get('return')),
-    startedAt: options.services.clock().getTime(),
+    startedAt: context.services.clock().getTime(),
     ...(workspace !== null && { workspace: workspace.slice(0, 255) }),
     ...(commandLine && { commandLine }),
   }
   try {
-    const location = await provider.signInUrl(pending)
-    return redirect(location.href, [setCookie(SIGN_IN_COOKIE, sealSignIn(pending, options.keys), SIGN_IN_SECONDS)])
+    const location = await context.provider.signInUrl(pending)
+    return redirect(location.href, [
+      setCookie(SIGN_IN_COOKIE, sealValue(pending, 'sign-in', context.keys), SIGN_IN_SECONDS),
+    ])
   } catch (error) {
-    return failedPage(event, error, options)
+    return failedPage(event, error, context)
   }
 }
 
 /** Completes a sign-in after the redirect of the provider. The secrets of the sign-in work once. */
-async function completeSignIn(event: H3Event, options: PeopleOptions, provider: Provider): Promise<Response> {
-  const { services, config, keys, publicUrl } = options
+async function completeSignIn(event: H3Event, context: SignInContext): Promise<Response> {
+  const { services, config, keys, publicUrl, provider } = context
   const at = services.clock()
   const { headers } = event.req
   const pending = openSignIn(readCookie(headers, SIGN_IN_COOKIE), keys, at)
@@ -139,7 +132,7 @@ async function completeSignIn(event: H3Event, options: PeopleOptions, provider: 
     }
     return problemPage(event, result.problem, 'email' in result ? result.email : undefined)
   } catch (error) {
-    return failedPage(event, error, options)
+    return failedPage(event, error, context)
   }
 }
 
@@ -149,26 +142,26 @@ function queryOf({ search, commandLine }: PendingSignIn): Record<string, string>
 }
 
 /** Returns the token of a session to the command line that began the sign-in. */
-async function issueToken(event: H3Event, { services, keys }: PeopleOptions): Promise<Response> {
+async function issueToken(event: H3Event, { services, keys }: SignInContext): Promise<Response> {
   return json({ token: exchangeCode(await readJson(event), keys, services.clock()) })
 }
 
 /** Begins a sign-in on another device. Responds with 404 if the provider does not support it. */
-async function beginDevice(event: H3Event, options: PeopleOptions, provider: Provider): Promise<Response> {
+async function beginDevice(event: H3Event, context: SignInContext): Promise<Response> {
   const body = await readJson(event)
   const { workspace } = (parseJson(body) ?? {}) as { workspace?: unknown }
-  const begun = await onSignIn(event, options, () => provider.beginDevice())
+  const begun = await onSignIn(event, context, (provider) => provider.beginDevice())
   if (!begun) throw new ApiError('NOT_FOUND', { message: 'The provider does not support sign-in on another device.' })
   const { deviceCode, ...shown } = begun
   const named = typeof workspace === 'string' ? workspace.slice(0, 255) : undefined
-  return json({ ...shown, handle: sealDevice({ deviceCode, workspace: named }, options.keys) })
+  return json({ ...shown, handle: sealValue({ deviceCode, workspace: named }, 'device', context.keys) })
 }
 
 /** Returns 202 until the person has signed in, and then the token of a session. */
-async function completeDevice(event: H3Event, options: PeopleOptions, provider: Provider): Promise<Response> {
-  const { services, config, keys } = options
+async function completeDevice(event: H3Event, context: SignInContext): Promise<Response> {
+  const { services, config, keys } = context
   const { deviceCode, workspace } = openDevice(await readJson(event), keys)
-  const claims = await onSignIn(event, options, () => provider.pollDevice(deviceCode))
+  const claims = await onSignIn(event, context, (provider) => provider.pollDevice(deviceCode))
   if ('mustSlowDown' in claims) return json({ token: null, mustSlowDown: claims.mustSlowDown }, [], 202)
   const result = await signIn(services.store, claims, {
     config,
@@ -197,9 +190,13 @@ const deviceErrors: Record<string, string> = {
 }
 
 /** Runs work with the provider, and converts a ProviderError to an ApiError. */
-async function onSignIn<T>(event: H3Event, { services }: PeopleOptions, work: () => Promise<T>): Promise<T> {
+async function onSignIn<T>(
+  event: H3Event,
+  { services, provider }: SignInContext,
+  work: (provider: Provider) => Promise<T>,
+): Promise<T> {
   try {
-    return await work()
+    return await work(provider)
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error
     logFailure(event, error, services)
@@ -214,15 +211,15 @@ async function readJson(event: H3Event): Promise<string> {
   return decodeUtf8(await readBody(event, MAX_BODY_BYTES))
 }
 
-async function identifyPerson(event: H3Event, limits: CallerOptions, at: Date) {
-  const { session, ...caller } = await identifyCaller(event, limits, at)
+async function identifyPerson(event: H3Event, context: SignInContext, at: Date) {
+  const { session, ...caller } = await identifyCaller(event, context, at)
   if (!session) throw new ApiError('NOT_FOUND', { message: 'An access token has no session. Sign in instead.' })
   return { ...caller, session }
 }
 
 /** Returns the person and the roles of the session, and the CSRF token that requests with changes need. */
-async function showSession(event: H3Event, { services }: PeopleOptions, limits: CallerOptions): Promise<Response> {
-  const caller = await identifyPerson(event, limits, services.clock())
+async function showSession(event: H3Event, context: SignInContext): Promise<Response> {
+  const caller = await identifyPerson(event, context, context.services.clock())
   const { grants, csrfToken } = caller.session
   const workspace = { id: caller.workspaceId, name: caller.workspace.name }
   return json({ email: caller.name, workspace, roles: grants, csrfToken, expiresAt: caller.expiresAt!.toISOString() })
@@ -231,14 +228,10 @@ async function showSession(event: H3Event, { services }: PeopleOptions, limits: 
 /**
  * Ends the session of a browser. The response contains the address at which the person also signs out of the provider.
  */
-async function signOut(
-  event: H3Event,
-  { services, publicUrl }: PeopleOptions,
-  limits: CallerOptions,
-  provider: Provider,
-): Promise<Response> {
+async function signOut(event: H3Event, context: SignInContext): Promise<Response> {
+  const { services, publicUrl, provider } = context
   const at = services.clock()
-  const caller = await identifyPerson(event, limits, at)
+  const caller = await identifyPerson(event, context, at)
   requireCsrfToken(caller, event.req)
   const { id } = caller.session
   await services.store.transaction(async (tx) =>
@@ -253,12 +246,8 @@ async function signOut(
  * rejected tokens count toward the limit of the address, so that the provider can end the sessions of many people at
  * once.
  */
-async function endByProvider(
-  event: H3Event,
-  { services, config }: PeopleOptions,
-  { limitAddress }: CallerOptions,
-  provider: Provider,
-): Promise<Response> {
+async function endByProvider(event: H3Event, context: SignInContext): Promise<Response> {
+  const { services, config, provider, limitAddress } = context
   requireContentType(event, ['application/x-www-form-urlencoded'])
   const token = logoutTokenOf(decodeUtf8(await readBody(event, MAX_BODY_BYTES)))
   const at = services.clock()
@@ -291,7 +280,7 @@ const statusOf: Record<SignInProblem, number> = {
   denied: 403,
 }
 
-function failedPage(event: H3Event, error: unknown, { services }: PeopleOptions): Response {
+function failedPage(event: H3Event, error: unknown, { services }: SignInContext): Response {
   if (!(error instanceof ProviderError)) throw error
   logFailure(event, error, services)
   return problemPage(event, error.failure === 'rejected' ? 'expired' : error.failure)

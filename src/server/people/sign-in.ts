@@ -1,5 +1,5 @@
 import { ApiError } from '../../core/errors.ts'
-import { type ServerKeys, seal, unseal } from '../../core/rules/crypto/server-key.ts'
+import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import { tokenDigest } from '../../core/rules/crypto/token.ts'
 import { comparableEmail } from '../../core/rules/people/email.ts'
 import { personRoles } from '../../core/rules/people/person-roles.ts'
@@ -9,6 +9,7 @@ import type { Repositories, Store } from '../../storage/store.ts'
 import type { OidcConfig } from '../config.ts'
 import { newSessionSecret, newSessionToken, SESSION_MS } from '../http/middleware/sessions.ts'
 import type { ProviderClaims, SignInChecks } from './provider.ts'
+import { openValue } from './sealed-values.ts'
 
 /** A sign-in that waits for the provider. A cookie of the browser contains it, sealed with the server key. */
 export interface PendingSignIn extends SignInChecks {
@@ -32,27 +33,10 @@ export interface CommandLine {
 /** The time for which a sign-in can be completed. */
 export const SIGN_IN_SECONDS = 600
 
-/** The associated data of the seal, so that no other sealed secret of the server opens as a sign-in. */
-const SEAL_ROW = 'sign-in'
-
-export function sealSignIn(pending: PendingSignIn, { current }: ServerKeys): string {
-  return seal(JSON.stringify(pending), SEAL_ROW, current, 'sign-ins')
-}
-
 /** Returns the sign-in in a cookie; undefined if the cookie is missing, expired, or not sealed by this installation. */
-export function openSignIn(
-  sealed: string | undefined,
-  { current, previous }: ServerKeys,
-  at: Date,
-): PendingSignIn | undefined {
-  if (sealed === undefined) return undefined
-  try {
-    const pending: PendingSignIn = JSON.parse(unseal(sealed, SEAL_ROW, [current, ...previous], 'sign-ins'))
-    return at.getTime() - pending.startedAt <= SIGN_IN_SECONDS * 1000 ? pending : undefined
-  } catch {
-    // Treat a forged cookie, or a cookie of another server key, as no cookie.
-    return undefined
-  }
+export function openSignIn(sealed: string | undefined, keys: ServerKeys, at: Date): PendingSignIn | undefined {
+  const pending = openValue<PendingSignIn>(sealed, 'sign-in', keys)
+  return pending && at.getTime() - pending.startedAt <= SIGN_IN_SECONDS * 1000 ? pending : undefined
 }
 
 export type SignInResult =
