@@ -4,6 +4,7 @@ import { isUuidText } from '../../core/uuid.ts'
 import type { FailedJob, FailedJobFilter } from '../../storage/jobs/backlog.ts'
 import type { JobKind } from '../../storage/jobs/job-kinds.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
+import { passUpdated } from '../pass-content/pass-updated.ts'
 import { auditOperator, getWorkspace, OperatorError, withStore } from './operator.ts'
 
 const CHUNK = 200
@@ -113,19 +114,7 @@ async function reviveSubjects(tx: Repositories, workspaceId: string, jobs: Faile
   const passes = await tx.passes.listByIds(workspaceId, [...updates.keys()])
   await tx.events.insert(
     workspaceId,
-    passes.map(({ id, externalPassId, templateId, templateVersionId, projectId }) => ({
-      type: 'pass.updated' as const,
-      subject: id,
-      data: {
-        id,
-        externalPassId,
-        templateId,
-        templateVersionId,
-        projectId,
-        changedFields: ['manual_requeue' as const],
-      },
-      correlationId: updates.get(id)?.correlationId ?? null,
-    })),
+    passes.map((pass) => passUpdated(pass, ['manual_requeue'], updates.get(pass.id)?.correlationId ?? null)),
     at,
   )
 }

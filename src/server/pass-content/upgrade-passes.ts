@@ -12,6 +12,7 @@ import { workInChunks } from '../jobs/chunks.ts'
 import { VERSIONS_AT_ONCE, type VersionContent } from '../wallet-sync/definitions.ts'
 import { queueWalletUpdates } from '../wallet-sync/holders.ts'
 import { openImages, type PassImage, usesOf } from './pass-images.ts'
+import { passUpdated } from './pass-updated.ts'
 import { planChange } from './plan-change.ts'
 import { deleteLeftClasses, followClasses } from './shared-classes.ts'
 
@@ -199,11 +200,9 @@ async function writeChanges(
     at,
   )
   const events = changes.map(({ pass, change }) => {
-    const { id, externalPassId, templateId, projectId } = pass
     const fields = changedFields({ label: false, variables: false, version: true })
     if (change.group?.id !== pass.group?.id) fields.push('groupKey')
-    const names = { id, externalPassId, templateId, templateVersionId: version.id, projectId }
-    return { type: 'pass.updated' as const, subject: id, correlationId, data: { ...names, changedFields: fields } }
+    return passUpdated({ ...pass, templateVersionId: version.id }, fields, correlationId)
   })
   await tx.events.insert(workspaceId, events, at)
   const actor = { tokenId: upgrade.tokenId, name: upgrade.tokenName, subject: upgrade.tokenSubject }

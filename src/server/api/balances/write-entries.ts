@@ -4,6 +4,7 @@ import { addToSums, balanceValue, findBalance } from '../../../core/rules/balanc
 import type { StoredEntry } from '../../../storage/balances/balance-entries-repository.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
+import { passUpdated } from '../../pass-content/pass-updated.ts'
 import { queueWalletUpdates } from '../../wallet-sync/holders.ts'
 
 /** The delay of the wallet update after an entry. Entries within this delay share one update, which saves pushes. */
@@ -54,19 +55,7 @@ export async function writeEntries(
   if (entries.length === 0) return
   const last = new Map(entries.map((one) => [one.pass.id, one]))
   const sums = [...last.values()].map(({ pass }) => ({ passId: pass.id, sums: pass.balanceSums! }))
-  const events = entries.map(({ pass, correlationId }) => ({
-    type: 'pass.updated' as const,
-    subject: pass.id,
-    correlationId,
-    data: {
-      id: pass.id,
-      externalPassId: pass.externalPassId,
-      templateId: pass.templateId,
-      templateVersionId: pass.templateVersionId,
-      projectId: pass.projectId,
-      changedFields: ['balances' as const],
-    },
-  }))
+  const events = entries.map(({ pass, correlationId }) => passUpdated(pass, ['balances'], correlationId))
   await Promise.all([
     tx.balanceEntries.insert(
       workspaceId,

@@ -16,6 +16,7 @@ import type { PassChange } from '../../../storage/passes/passes-repository.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import { openImages, type PassImage, usesOf } from '../../pass-content/pass-images.ts'
+import { passUpdated } from '../../pass-content/pass-updated.ts'
 import { isChange, planChange } from '../../pass-content/plan-change.ts'
 import { deleteLeftClasses, followClasses, type OfClass } from '../../pass-content/shared-classes.ts'
 import { endFormer } from '../../platforms/deliveries.ts'
@@ -54,7 +55,7 @@ export async function updatePass(
   options: UpdateOptions,
   context: RequestContext,
 ): Promise<Updated> {
-  const { workspaceId, now } = context
+  const { workspaceId, now, correlationId } = context
   const [pass] = await Promise.all([tx.passes.findForUpdate(workspaceId, passId), tx.events.expect(workspaceId)])
   if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
   checkPrecondition(pass, options.ifMatch)
@@ -107,28 +108,10 @@ export async function updatePass(
     await tx.passes.setQueuedAgain(workspaceId, [passId], now)
   }
   if (isRetried) {
-    const { correlationId } = context
     await tx.jobs.insert([{ workspaceId, kind: 'issue-pass', subject: passId, correlationId }], now)
   }
-  await tx.events.insert(
-    workspaceId,
-    [
-      {
-        type: 'pass.updated',
-        subject: passId,
-        correlationId: context.correlationId,
-        data: {
-          id: pass.id,
-          externalPassId: pass.externalPassId,
-          templateId: pass.templateId,
-          templateVersionId: version.id,
-          projectId: pass.projectId,
-          changedFields: fields,
-        },
-      },
-    ],
-    now,
-  )
+  const event = passUpdated({ ...pass, templateVersionId: version.id }, fields, correlationId)
+  await tx.events.insert(workspaceId, [event], now)
   await audit(tx, context, actionOf(options), passId)
   return { pass: updated, rings }
 }
