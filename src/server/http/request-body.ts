@@ -1,4 +1,5 @@
-import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
 import type { H3Event } from 'h3'
 import { ApiError, type Issue, listIssues, validationError } from '../../core/errors.ts'
 import { endOfString, findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
@@ -28,15 +29,15 @@ export async function readBody(event: H3Event, maxBytes: number, reserve: Reserv
     }
     chunks.push(chunk)
   }
-  // Read Node's stream. A web stream around it would take as much time as the rest of a small request.
-  const incoming = event.runtime?.node?.req as IncomingMessage | undefined
-  if (incoming) await readIncoming(incoming, take)
-  else if (event.req.body) await readStream(event.req.body, take)
+  // Read Node's stream. A web stream around it would take as much time as the rest of a small request. Requests that do
+  // not come from a socket have only a web stream.
+  const incoming = event.runtime?.node?.req ?? (event.req.body && Readable.fromWeb(event.req.body as ReadableStream))
+  if (incoming) await readIncoming(incoming as Readable, take)
   return Buffer.concat(chunks, size)
 }
 
 /** Passes the chunks of a body to `take`. If `take` throws, stops reading, so that the error is sent immediately. */
-function readIncoming(incoming: IncomingMessage, take: (chunk: Uint8Array) => void): Promise<void> {
+function readIncoming(incoming: Readable, take: (chunk: Uint8Array) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const onData = (chunk: Uint8Array) => {
       try {
@@ -57,22 +58,6 @@ function readIncoming(incoming: IncomingMessage, take: (chunk: Uint8Array) => vo
     if (incoming.destroyed) return onBroken(incoming.errored)
     incoming.on('data', onData).once('end', onEnd).once('close', onBroken)
   })
-}
-
-async function readStream(body: ReadableStream<Uint8Array>, take: (chunk: Uint8Array) => void): Promise<void> {
-  const reader = body.getReader()
-  try {
-    for (;;) {
-      const { done, value } = await reader.read().catch((cause) => {
-        throw brokenBody(cause)
-      })
-      if (done) return
-      take(value)
-    }
-  } catch (error) {
-    reader.cancel().catch(() => undefined)
-    throw error
-  }
 }
 
 /**
