@@ -19,7 +19,8 @@ import { type DeviceLogServices, takeDeviceLogs } from './device-logs.ts'
 type AppleServices = DeviceLogServices & Pick<Services, 'packages' | 'linkOpens'>
 
 export interface PhoneLimits {
-  rejected: LimitRejected
+  /** Counts a rejected request. Slows down clients that guess serial numbers and tokens. */
+  rejected: (event: H3Event) => void
   /** Counts the removal of a pass from its last wallet. Throws after too many removals, which undoes this removal. */
   removals: (passId: string) => void
   /**
@@ -28,9 +29,6 @@ export interface PhoneLimits {
    */
   lists: (event: H3Event, cost: number) => void
 }
-
-/** Counts a rejected request. Slows down clients that guess serial numbers and tokens. */
-export type LimitRejected = (event: H3Event) => void
 
 const Registration = z.object({ pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/) })
 const Log = z.object({ logs: z.array(z.string()).max(100) })
@@ -56,18 +54,9 @@ export const APPLE_PREFIX = '/apple'
 /**
  * Mounts the PassKit web service, with which phones register and unregister for a pass, list changed passes, fetch a
  * pass, and send log messages. Void and expired passes are served too, so that phones show their state.
- * @param prefixes the paths under which the service is mounted
+ * @param prefix the path under which the service is mounted
  */
-export function mountAppleService(
-  app: H3,
-  services: AppleServices,
-  limits: PhoneLimits,
-  prefixes: readonly string[],
-): void {
-  for (const prefix of prefixes) mountAt(prefix, app, services, limits)
-}
-
-function mountAt(prefix: string, app: H3, services: AppleServices, limits: PhoneLimits): void {
+export function mountAppleService(app: H3, services: AppleServices, limits: PhoneLimits, prefix: string): void {
   const { rejected: limitRejected, removals: limitRemovals, lists: limitLists } = limits
   const { store, identities, packages, clock, log, linkOpens } = services
   if (!packages) return
@@ -76,7 +65,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
   app.post(`${prefix}/v1/devices/:device/registrations/:type/:serial`, async (event) => {
     const { pass, isFormer } = await authenticatePass(event, services, limitRejected)
     const deviceId = deviceIdOf(event)
-    const { pushToken } = await bodyOf(event, Registration)
+    const { pushToken } = parse(Registration, await readJson(event, MAX_BODY_BYTES))
     await requireRoom(event, { pass, isFormer }, deviceId)
     const at = clock()
     const { workspaceId, id: passId, copyId } = pass
@@ -158,7 +147,7 @@ function mountAt(prefix: string, app: H3, services: AppleServices, limits: Phone
 
   app.post(`${prefix}/v1/log`, async (event) => {
     limitRejected(event)
-    const { logs } = await bodyOf(event, Log)
+    const { logs } = parse(Log, await readJson(event, MAX_BODY_BYTES))
     await takeDeviceLogs(services, logs)
     return new Response(null, { status: 200 })
   })
@@ -213,7 +202,7 @@ interface AuthenticatedPass {
 async function authenticatePass(
   event: H3Event,
   services: AppleServices,
-  limitRejected: LimitRejected,
+  limitRejected: PhoneLimits['rejected'],
 ): Promise<AuthenticatedPass> {
   const [, token] = /^ApplePass ([\x21-\x7e]{1,255})$/.exec(event.req.headers.get('authorization') ?? '') ?? []
   const serialNumber = SerialNumber.safeParse(decoded(event.context.params?.serial)).data
@@ -244,16 +233,14 @@ function isEqual(given: string, expected: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-async function bodyOf<T extends z.ZodType>(event: H3Event, schema: T): Promise<z.output<T>> {
-  const result = schema.safeParse(await readJson(event, MAX_BODY_BYTES))
+function parse<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
+  const result = schema.safeParse(value)
   if (!result.success) throw new ApiError('VALIDATION_ERROR')
   return result.data
 }
 
 function deviceIdOf(event: H3Event): string {
-  const result = DeviceId.safeParse(decoded(event.context.params?.device))
-  if (!result.success) throw new ApiError('VALIDATION_ERROR')
-  return result.data
+  return parse(DeviceId, decoded(event.context.params?.device))
 }
 
 function typeOf(event: H3Event): string {

@@ -6,7 +6,7 @@ import type { Services } from '../context.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
 import { readJson } from '../http/request-body.ts'
 import { emitHoldings } from '../wallet-sync/holders.ts'
-import type { LimitRejected } from './apple-service.ts'
+import type { PhoneLimits } from './apple-service.ts'
 
 const MAX_BODY_BYTES = 64 * 1024
 
@@ -18,7 +18,7 @@ const MAX_BODY_BYTES = 64 * 1024
 export function mountGoogleCallbacks(
   app: H3,
   { store, clock, identities, linkOpens }: Pick<Services, 'store' | 'clock' | 'identities' | 'linkOpens'>,
-  limitRejected: LimitRejected,
+  limitRejected: PhoneLimits['rejected'],
 ): void {
   app.post('/google/callbacks', async (event) => {
     const body = await readJson(event, MAX_BODY_BYTES)

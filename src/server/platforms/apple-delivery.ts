@@ -31,7 +31,9 @@ export const appleSetup = {
 
 /** Delivery to Apple Wallet: devices register, receive pushes, and fetch the package. */
 export const apple: Delivery = {
-  mount: (app, services, limits, prefixes) => mountAppleService(app, services, limits, [APPLE_PREFIX, ...prefixes]),
+  mount(app, services, limits, prefixes) {
+    for (const prefix of [APPLE_PREFIX, ...prefixes]) mountAppleService(app, services, limits, prefix)
+  },
   async open(pass, request, { packages }, at) {
     if (!packages) throw notConfigured()
     const response = await renderOr(() => packages.answer(pass, request, at), toFailedLink)
