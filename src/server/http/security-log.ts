@@ -1,4 +1,4 @@
-import type { ApiError } from '../../core/errors.ts'
+import type { ApiError, ErrorCode } from '../../core/errors.ts'
 import { createLineLimit, type LineLimit } from '../line-limit.ts'
 import type { Logger } from '../log.ts'
 
@@ -40,19 +40,19 @@ export function createSecurityLog(log: Logger, now?: () => number) {
 /** Returns the security event of a rejection; undefined for a rejection that is probably a mistake. */
 export function securityEventOf({ code, details, forLog }: ApiError): SecurityEvent | undefined {
   if (forLog.security) return forLog.security as SecurityEvent
-  if (forLog.limit || code === 'TOO_MANY_REQUESTS') return 'limited'
-  switch (code) {
-    case 'UNAUTHORIZED':
-    case 'TOKEN_INVALID':
-    case 'TOKEN_EXPIRED':
-    case 'TENANT_SUSPENDED':
-    case 'TENANT_EXPIRED':
-      return 'authentication refused'
-    case 'FORBIDDEN':
-      return 'permission denied'
-    case 'LINK_INVALID':
-      return ['malformed', 'tampered', 'unknown'].includes(String(details.reason)) ? 'forged link' : undefined
-    default:
-      return undefined
-  }
+  if (forLog.limit) return 'limited'
+  if (code === 'LINK_INVALID' && !['malformed', 'tampered', 'unknown'].includes(String(details.reason)))
+    return undefined
+  return eventOfCode[code]
+}
+
+const eventOfCode: Partial<Record<ErrorCode, SecurityEvent>> = {
+  TOO_MANY_REQUESTS: 'limited',
+  UNAUTHORIZED: 'authentication refused',
+  TOKEN_INVALID: 'authentication refused',
+  TOKEN_EXPIRED: 'authentication refused',
+  TENANT_SUSPENDED: 'authentication refused',
+  TENANT_EXPIRED: 'authentication refused',
+  FORBIDDEN: 'permission denied',
+  LINK_INVALID: 'forged link',
 }

@@ -66,17 +66,8 @@ export function createObserve(
 
 /** Returns the route of a request as the API description writes it, with `{id}` instead of `:id`. */
 export function routeOf(event: H3Event): string {
-  return templateOf(event.context.matchedRoute?.route ?? UNKNOWN)
-}
-
-const templates = new Map<string, string>()
-
-function templateOf(pattern: string): string {
-  const known = templates.get(pattern)
-  if (known) return known
-  const template = pattern === UNKNOWN ? 'unknown' : pattern.replaceAll(/:(\w+)/g, '{$1}')
-  templates.set(pattern, template)
-  return template
+  const pattern = event.context.matchedRoute?.route ?? UNKNOWN
+  return pattern === UNKNOWN ? 'unknown' : pattern.replaceAll(/:(\w+)/g, '{$1}')
 }
 
 export function noteCaller(event: H3Event, { id, workspaceId, person }: NotedCaller): void {
