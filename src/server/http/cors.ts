@@ -2,19 +2,15 @@ import { type H3Event, HTTPResponse } from 'h3'
 import { contract } from '../../core/contract/contract.ts'
 import type { Route } from '../../core/route.ts'
 
-/** Cross-origin access: pages of the allowed origins can call the API with a token, but without cookies. */
-export interface Cors {
-  /** Determines the CORS headers of the response, for `corsHeaders`. Call it before the request is handled. */
-  onRequest(event: H3Event): void
-  /** Returns the response to a preflight from an allowed origin, or `undefined` for any other request. */
-  respondToPreflight(event: H3Event): HTTPResponse | undefined
-}
-
-/** @param origins exact origins, such as https://app.example.com; none by default */
-export function createCors(origins: readonly string[] = []): Cors {
+/**
+ * Creates cross-origin access: pages of the allowed origins can call the API with a token, but without cookies.
+ * @param origins exact origins, such as https://app.example.com; none by default
+ */
+export function createCors(origins: readonly string[] = []) {
   const allowed = new Set(origins)
   return {
-    onRequest(event) {
+    /** Determines the CORS headers of the response, for `corsHeaders`. Call it before the request is handled. */
+    onRequest(event: H3Event): void {
       if (allowed.size === 0 || !event.url.pathname.startsWith('/v1/')) return
       const origin = event.req.headers.get('origin')
       event.context.corsHeaders =
@@ -22,7 +18,8 @@ export function createCors(origins: readonly string[] = []): Cors {
           ? { 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED }
           : {}
     },
-    respondToPreflight(event) {
+    /** Returns the response to a preflight from an allowed origin, or `undefined` for any other request. */
+    respondToPreflight(event: H3Event): HTTPResponse | undefined {
       const isAllowed = corsHeaders(event)?.['access-control-allow-origin'] !== undefined
       if (!isAllowed || event.req.method !== 'OPTIONS') return undefined
       if (!event.req.headers.has('access-control-request-method')) return undefined

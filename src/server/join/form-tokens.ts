@@ -16,28 +16,25 @@ const SHAPE = /^[A-Za-z0-9_-]{48}$/
 /** The time within which visitors must send a form. */
 const MAX_AGE_MS = 24 * 3_600_000
 
-export interface FormTokens {
-  create(templateId: string, at: Date): string
-  /**
-   * Derives the suffix of the externalPassId from a token. The reverse is not possible. Returns `undefined` if the
-   * token is too old, or was not created for the page.
-   */
-  verify(token: string, templateId: string, at: Date): string | undefined
-}
+export type FormTokens = ReturnType<typeof createFormTokens>
 
 /** Accepts tokens of previous server keys. */
-export function createFormTokens(keys: ServerKeys): FormTokens {
+export function createFormTokens(keys: ServerKeys) {
   const accepted = [keys.current, ...keys.previous].map((key) => createSecretKey(deriveKey(key, 'join-forms')))
   const tagOf = (key: (typeof accepted)[number], templateId: string, facts: Uint8Array) =>
     createHmac('sha256', key).update(parseUuid(templateId)).update(facts).digest().subarray(0, TAG_BYTES)
   return {
-    create(templateId, at) {
+    create(templateId: string, at: Date): string {
       const facts = Buffer.alloc(FACTS_BYTES)
       takeRandom(RANDOM_BYTES).copy(facts)
       facts.writeUIntBE(Math.floor(at.getTime() / 1000), RANDOM_BYTES, 5)
       return Buffer.concat([facts, tagOf(accepted[0]!, templateId, facts)]).toString('base64url')
     },
-    verify(token, templateId, at) {
+    /**
+     * Derives the suffix of the externalPassId from a token. The reverse is not possible. Returns `undefined` if the
+     * token is too old, or was not created for the page.
+     */
+    verify(token: string, templateId: string, at: Date): string | undefined {
       if (!SHAPE.test(token)) return undefined
       const bytes = Buffer.from(token, 'base64url')
       const facts = bytes.subarray(0, FACTS_BYTES)

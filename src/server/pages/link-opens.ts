@@ -1,4 +1,5 @@
 import type { Platform } from '../../core/contract/schemas/platform.ts'
+import { groupBy } from '../../core/group-by.ts'
 import { hourOf, type NewFigure } from '../../storage/operations/figures-repository.ts'
 import type { Store } from '../../storage/store.ts'
 import type { Logger } from '../log.ts'
@@ -6,19 +7,11 @@ import type { Logger } from '../log.ts'
 /** The response to a visitor of a hosted link: a redirect to one wallet, or a page that offers all. */
 export type LinkOpen = Platform | 'other'
 
-export interface LinkOpens {
-  /** Counts an opening of a link, unless its pass has no project. */
-  note(pass: { workspaceId: string; projectId: string | null }, kind: LinkOpen, at: Date): void
-  /** Counts a visit of a join page under the source of the visit: `?source=` (any text) in the address. */
-  noteJoin(page: { workspaceId: string; projectId: string | null }, source: string | null, at: Date): void
-  /**
-   * Returns the source under which a visit or a pass is counted. After MAX_SOURCES sources in an hour, a new source
-   * counts as no source, so that made-up sources cannot fill the figures.
-   */
-  countedSource(projectId: string, source: string | null, at: Date): string
-  flush(): Promise<void>
-  /** Stops the timer without writing. */
-  close(): void
+export type LinkOpens = ReturnType<typeof createLinkOpens>
+
+interface Opened {
+  workspaceId: string
+  projectId: string | null
 }
 
 /** The maximum number of sources per project and hour. Further sources count as no source. */
@@ -27,7 +20,7 @@ const MAX_SOURCES = 100
 const FLUSH_MS = 2_000
 
 /** Counts openings in memory, because a bot can open a link a million times. A crash loses up to 2 s of openings. */
-export function createLinkOpens({ store, log }: { store: Store; log: Logger }): LinkOpens {
+export function createLinkOpens({ store, log }: { store: Store; log: Logger }) {
   const noted = new Map<string, NewFigure & { workspaceId: string }>()
   let sources = new Map<string, Set<string>>()
   let sourcesHour = 0
@@ -42,10 +35,9 @@ export function createLinkOpens({ store, log }: { store: Store; log: Logger }): 
   async function flush(): Promise<void> {
     clearTimeout(waiting)
     waiting = undefined
-    const opened = [...noted.values()]
+    const opened = groupBy(noted.values(), ({ workspaceId }) => workspaceId)
     noted.clear()
-    for (const workspaceId of new Set(opened.map((figure) => figure.workspaceId))) {
-      const figures = opened.filter((figure) => figure.workspaceId === workspaceId)
+    for (const [workspaceId, figures] of opened) {
       const counted = figures.map(({ workspaceId: _, ...figure }) => figure)
       await store
         .transaction((tx) => tx.figures.insert(workspaceId, counted))
@@ -56,6 +48,10 @@ export function createLinkOpens({ store, log }: { store: Store; log: Logger }): 
     }
   }
 
+  /**
+   * Returns the source under which a visit or a pass is counted. After MAX_SOURCES sources in an hour, a new source
+   * counts as no source, so that made-up sources cannot fill the figures.
+   */
   function countedSource(projectId: string, given: string | null, at: Date): string {
     const hour = hourOf(at)
     const source = given ?? ''
@@ -68,17 +64,20 @@ export function createLinkOpens({ store, log }: { store: Store; log: Logger }): 
   }
 
   return {
-    note({ workspaceId, projectId }, kind, at) {
+    /** Counts an opening of a link, unless its pass has no project. */
+    note({ workspaceId, projectId }: Opened, kind: LinkOpen, at: Date): void {
       if (projectId === null || store.isFrozen) return
       count({ workspaceId, projectId, hour: hourOf(at), figure: `opened/${kind}`, n: 1 })
     },
-    noteJoin({ workspaceId, projectId }, source, at) {
+    /** Counts a visit of a join page under the source of the visit: `?source=` (any text) in the address. */
+    noteJoin({ workspaceId, projectId }: Opened, source: string | null, at: Date): void {
       if (projectId === null || store.isFrozen) return
       const figure = `joined/seen/${countedSource(projectId, source, at)}`
       count({ workspaceId, projectId, hour: hourOf(at), figure, n: 1 })
     },
     countedSource,
     flush,
+    /** Stops the timer without writing. */
     close: () => clearTimeout(waiting),
   }
 }

@@ -1,4 +1,5 @@
 import { doorHeaders } from '../../../core/contract/doors.ts'
+import { groupBy } from '../../../core/group-by.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { DoorState } from '../../../storage/workspaces/doors-repository.ts'
 import type { TokenWithWorkspace } from '../../../storage/workspaces/tokens-repository.ts'
@@ -15,7 +16,7 @@ const PENDING = /^\d{1,7}$/
  * Creates a buffer for the states of doors, and writes it every FLUSH_MS. A door's first state is written immediately.
  */
 export function createDoorActivity({ store, log }: { store: Store; log: Logger }) {
-  let noted = new Map<string, DoorState & { workspaceId: string }>()
+  const noted = new Map<string, DoorState & { workspaceId: string }>()
   let waiting: NodeJS.Timeout | undefined
   /**
    * The door tokens whose first state was written. A cached token does not show this, because its `isSeen` stays false.
@@ -25,10 +26,9 @@ export function createDoorActivity({ store, log }: { store: Store; log: Logger }
   async function flush(): Promise<void> {
     clearTimeout(waiting)
     waiting = undefined
-    const seen = [...noted.values()]
-    noted = new Map()
-    for (const workspaceId of new Set(seen.map((state) => state.workspaceId))) {
-      const states = seen.filter((state) => state.workspaceId === workspaceId)
+    const seen = groupBy(noted.values(), ({ workspaceId }) => workspaceId)
+    noted.clear()
+    for (const [workspaceId, states] of seen) {
       await store
         .statement((tx) => tx.doors.setSeen(workspaceId, states))
         .catch((error) => log.warn({ err: error, workspaceId }, 'could not store when doors were last seen'))

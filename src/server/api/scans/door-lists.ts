@@ -4,14 +4,7 @@ import type { Store } from '../../../storage/store.ts'
 import { EncodedBody, encodeBody } from '../../http/negotiation.ts'
 
 /** The lists of passes for doors. The doors of a project share each list, which is encoded once (decisions/0010). */
-export interface DoorLists {
-  find(workspaceId: string, id: string): StoredSnapshot | undefined
-  /**
-   * Returns a page of the project's current list. Requests within CURRENT_MS share a list, and requests for the same
-   * page share one read.
-   */
-  page<Page>(request: PageRequest<Page>, context: ListContext): Promise<EncodedBody<Page>>
-}
+export type DoorLists = ReturnType<typeof createDoorLists>
 
 interface PageRequest<Page> {
   projectId: string
@@ -43,7 +36,7 @@ const MAX_BYTES = 32 * 1024 * 1024
  */
 const MAX_LISTS = 10_000
 
-export function createDoorLists(): DoorLists {
+export function createDoorLists() {
   const lists = new Map<string, StoredSnapshot>()
   const current = new Map<string, Promise<StoredSnapshot>>()
   const pages = createFairCache<Buffer>(MAX_BYTES, ({ length }) => length)
@@ -90,9 +83,13 @@ export function createDoorLists(): DoorLists {
   }
 
   return {
-    find: (workspaceId, id) => lists.get(`${workspaceId}/${id}`),
+    find: (workspaceId: string, id: string) => lists.get(`${workspaceId}/${id}`),
 
-    async page<Page>(request: PageRequest<Page>, context: ListContext) {
+    /**
+     * Returns a page of the project's current list. Requests within CURRENT_MS share a list, and requests for the same
+     * page share one read.
+     */
+    async page<Page>(request: PageRequest<Page>, context: ListContext): Promise<EncodedBody<Page>> {
       const { workspaceId } = context
       const list = request.list ?? (await currentList(request, context))
       const read = () => request.read(list)
