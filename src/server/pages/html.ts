@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { directionOfLanguage } from '../../core/rules/display/language-match.ts'
-import { BASE_STYLE, browserFile } from './assets.ts'
+import { BASE_STYLE, browserFile, type PublicFile, publicFile, REVALIDATED } from './assets.ts'
 
 const PAGE_STYLE = `${BASE_STYLE}\n${browserFile('page.css')}`
 
@@ -140,6 +140,12 @@ export function pageResponse(
   options: ResponseInit = {},
 ): Response {
   return new Response(html, { ...options, headers: { ...headers, ...(options.headers as Record<string, string>) } })
+}
+
+/** Returns a page as a file that browsers can cache, and revalidate before each use. */
+export function pageFile({ html, headers }: Page): PublicFile {
+  const { 'content-type': contentType = '', 'cache-control': _, ...others } = headers
+  return publicFile({ contentType, cacheControl: REVALIDATED, content: html, headers: others })
 }
 
 export function schemeStyle(styles: readonly string[], scheme: 'light' | 'dark'): string {

@@ -22,7 +22,7 @@ import {
   touchIcon,
   trialLogo,
 } from './assets.ts'
-import type { Page } from './html.ts'
+import { pageFile } from './html.ts'
 import { sharedPicturePath } from './link/link-parts.ts'
 import { errorsPage, errorsPath } from './reference/errors-page.ts'
 import { objectsPage, objectsPath } from './reference/objects-page.ts'
@@ -49,7 +49,7 @@ export function mountPublic(app: H3, { services, readiness, limitFiles, hasSignI
     return answer
   }
 
-  const sendImage = (images: ImageCache) => async (event: H3Event) => {
+  const sendImage = (images: ReturnType<typeof createImageCache>) => async (event: H3Event) => {
     const { data: id } = Uuid.safeParse(event.context.params?.id)
     const image = id && (await images.find(id))
     if (!image) throw new ApiError('NOT_FOUND', { message: 'Image not found.' })
@@ -112,19 +112,14 @@ async function findShared(id: string, { store, images }: Pick<Services, 'store' 
 }
 
 const docsPages = [
-  [docsPath, onceDescribed(() => fileOf(referencePage()))],
-  [objectsPath, onceDescribed(() => fileOf(objectsPage()))],
-  [errorsPath, onceDescribed(() => fileOf(errorsPage()))],
+  [docsPath, onceDescribed(() => pageFile(referencePage()))],
+  [objectsPath, onceDescribed(() => pageFile(objectsPage()))],
+  [errorsPath, onceDescribed(() => pageFile(errorsPage()))],
 ] as const
 
 const openDoor = once(loadDoor)
 const openDesk = once(() => loadDesk(false))
 const openDeskWithSignIn = once(() => loadDesk(true))
-
-function fileOf({ html, headers }: Page): PublicFile {
-  const { 'content-type': contentType = '', 'cache-control': _, ...others } = headers
-  return publicFile({ contentType, cacheControl: REVALIDATED, content: html, headers: others })
-}
 
 /**
  * Returns a function that loads a page of the API description. Its first call builds the description in slices.
@@ -161,12 +156,7 @@ const ownAssets = new Map(
   [tabletScript, copyScript, pageIcon, touchIcon, trialLogo].map((asset) => [asset.path, asset]),
 )
 
-/** A cache of recently used images. All concurrent responses share one buffer per image. */
-export interface ImageCache {
-  find(id: string): Promise<PublicFile | undefined>
-}
-
-export interface ImageSource {
+interface ImageSource {
   images: { findPublic(id: string): Promise<{ contentType: string; data: Uint8Array } | undefined> }
 }
 
@@ -175,10 +165,11 @@ const MAX_BYTES = 32 * 1024 * 1024
 
 const SHARED_BYTES = 8 * 1024 * 1024
 
-export function createImageCache({ images }: ImageSource, maxBytes = MAX_BYTES): ImageCache {
+/** Creates a cache of recently used images. All concurrent responses share one buffer per image. */
+export function createImageCache({ images }: ImageSource, maxBytes = MAX_BYTES) {
   const files = createLoadingCache<PublicFile | undefined>(maxBytes, (file) => file?.content.length ?? 0)
   return {
-    find: (id) =>
+    find: (id: string) =>
       files(id, async () => {
         const image = await images.findPublic(id)
         if (!image) return undefined

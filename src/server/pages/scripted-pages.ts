@@ -12,7 +12,7 @@ import {
   REVALIDATED,
   touchIcon,
 } from './assets.ts'
-import { htmlDocument, pageHeaders } from './html.ts'
+import { htmlDocument, pageFile, pageHeaders } from './html.ts'
 
 /**
  * Pages that a script renders in the reader's language, so their documents contain no text. Addresses are relative, so
@@ -92,8 +92,11 @@ const FIXED_NAMES = ['sw.js', 'licences.txt']
 async function filesOf(page: string, build: Build, options: PageOptions): Promise<Files> {
   const { policy, permissions, head = '', more = {} } = options
   const { script, style } = JSON.parse(Buffer.from(build.get(`${page}.json`)!).toString())
-  const { 'content-type': contentType = '', 'cache-control': _, ...headers } = pageHeaders(policy)
-  const content = htmlDocument({
+  const headers: Record<string, string> = {
+    ...pageHeaders(policy),
+    ...(permissions && { 'permissions-policy': permissions }),
+  }
+  const html = htmlDocument({
     title: `passes: ${page}`,
     head: `<meta name="color-scheme" content="light dark">
 <link rel="icon" href=".${pageIcon.path}">
@@ -103,13 +106,7 @@ ${head}
     body: `<div id="${page}"></div>
 <noscript>This page needs JavaScript.</noscript>`,
   })
-  const document = publicFile({
-    contentType,
-    cacheControl: REVALIDATED,
-    content,
-    headers: { ...headers, ...(permissions && { 'permissions-policy': permissions }) },
-  })
-  const files: Files = new Map([[`/${page}`, document]])
+  const files: Files = new Map([[`/${page}`, pageFile({ html, headers })]])
   for (const [name, file] of Object.entries(more)) files.set(`/${page}/${name}`, file)
   for (const [name, bytes] of build) {
     const type = contentTypeOf(name)
