@@ -77,26 +77,15 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
     ]
     const holder = holders[chosen] === undefined ? 0 : chosen
     const facts = { title: content?.name ?? file, holders, holder, languages, language: language ?? null }
+    const nothing = { phones: null, styles: inEach(() => ''), outline: '' }
     try {
-      const drawn = content && draw(content, holder, language)
-      return {
-        ...facts,
-        faults,
-        phones: drawn?.phones ?? null,
-        styles: drawn?.styles ?? { light: '', dark: '' },
-        outline: content ? outlineHtml(content.definition, notes) : '',
-      }
+      const drawn = content && { ...draw(content, holder, language), outline: outlineHtml(content.definition, notes) }
+      return { ...facts, faults, ...(drawn ?? nothing) }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       // If the values of the selected holder, or of all holders, cannot be rendered, show the error instead of the
       // pass.
-      return {
-        ...facts,
-        faults: [...faults, error.message],
-        phones: null,
-        styles: { light: '', dark: '' },
-        outline: '',
-      }
+      return { ...facts, faults: [...faults, error.message], ...nothing }
     }
   }
 
@@ -184,17 +173,11 @@ function send(response: ServerResponse, status: number, contentType: string, bod
 
 const POLL_MS = 50
 
-interface FileWatch {
-  /** Resolves after the first read of the files. */
-  started: Promise<void>
-  close(): void
-}
-
 /**
  * Calls `changed` after each change of the files, one call at a time. Compares inode, size, and time, because editors
- * replace files, and a file can disappear and reappear.
+ * replace files, and a file can disappear and reappear. `started` resolves after the first call.
  */
-function watchFiles(files: () => string[], changed: () => Promise<void>): FileWatch {
+function watchFiles(files: () => string[], changed: () => Promise<void>) {
   const stopped = new AbortController()
 
   const stateNow = () => files().map(stateOf).join('\n')
