@@ -23,6 +23,7 @@ import { type ClaimingPass, type Joined, joinClasses, type NamedPass } from '../
 import { VERSIONS_AT_ONCE } from '../../wallet-sync/definitions.ts'
 import { auditEach } from '../audit.ts'
 import { bytesOf, openRoom, type WorkspaceRoom } from '../limit-checks.ts'
+import { noPublishedVersion } from '../templates/template-errors.ts'
 
 export type CreateResult = { pass: StoredPass; isNew: boolean } | { externalPassId: string; problem: ApiError }
 
@@ -70,11 +71,12 @@ export async function createPasses(items: unknown[], context: RequestContext): P
   })
 }
 
-interface Inserted {
+export interface Inserted {
   inserted: Map<string, StoredPass>
   /**
    * The errors of passes, by externalPassId: the pass exceeds a limit of the workspace, names an unknown image, or
-   * contradicts the values of its class.
+   * contradicts the values of its class. In an import, also if another pass has its serial number or object, or if a
+   * device has too many passes.
    */
   rejected: Map<string, ApiError>
 }
@@ -256,12 +258,7 @@ export function planPass(
   rules: { version: PublishedVersion; checkPass: CheckPass } | undefined,
   { workspaceId, now }: Pick<RequestContext, 'workspaceId' | 'now'>,
 ): ClaimingPass | ApiError {
-  if (!rules) {
-    return new ApiError('TEMPLATE_NOT_FOUND', {
-      message: 'Template not found, or it has no published version.',
-      details: { templateId: request.templateId },
-    })
-  }
+  if (!rules) return noPublishedVersion(request.templateId)
   const { version, checkPass } = rules
   const { definition } = version
   const rejection = systemVariableError(Object.keys(request.variables))

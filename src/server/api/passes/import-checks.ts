@@ -7,6 +7,7 @@ import type { Repositories } from '../../../storage/store.ts'
 import type { PublishedVersion } from '../../../storage/templates/template-versions-repository.ts'
 import { accountOf } from '../../../storage/workspaces/identities-repository.ts'
 import type { RequestContext } from '../../context.ts'
+import { noPublishedVersion } from '../templates/template-errors.ts'
 
 /** A version and the platform accounts of its passes. The account of a platform that is not configured is undefined. */
 export interface ImportVersion {
@@ -26,10 +27,7 @@ export async function openVersion(
   { store, workspaceId, token, services }: RequestContext,
 ): Promise<ImportVersion> {
   const [published] = await store.templateVersions.listNewestPublished(workspaceId, [templateId])
-  if (!published) {
-    const message = 'Template not found, or it has no published version.'
-    throw new ApiError('TEMPLATE_NOT_FOUND', { message, details: { templateId } })
-  }
+  if (!published) throw noPublishedVersion(templateId)
   const identityError = (message: string) => validationError([{ path: ['identityId'], message }])
   const version = { ...published }
   if (identityId !== undefined) {

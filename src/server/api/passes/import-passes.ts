@@ -14,7 +14,7 @@ import { compileVersion } from '../../pass-content/compile-version.ts'
 import { usesOf } from '../../pass-content/pass-images.ts'
 import type { ClaimingPass } from '../../pass-content/shared-classes.ts'
 import { audit } from '../audit.ts'
-import { admitPasses, findExisting, parseItem, planPass } from './create-passes.ts'
+import { admitPasses, findExisting, type Inserted, parseItem, planPass } from './create-passes.ts'
 import {
   findIdentityMismatch,
   type ImportVersion,
@@ -211,18 +211,13 @@ function planImport(
   }
 }
 
-interface Imported {
-  inserted: Map<string, StoredPass>
-  rejected: Map<string, ApiError>
-}
-
 interface ImportOptions {
   dryRun: boolean
   context: RequestContext
 }
 
-async function insertImports(plans: PlannedImport[], options: ImportOptions): Promise<Imported> {
-  const all: Imported = { inserted: new Map(), rejected: new Map() }
+async function insertImports(plans: PlannedImport[], options: ImportOptions): Promise<Inserted> {
+  const all: Inserted = { inserted: new Map(), rejected: new Map() }
   const { store } = options.context
   let named: NamedDevices = new Map()
   for (const part of partsOf(plans, store.passesPerTurn)) {
@@ -281,7 +276,7 @@ async function insertPart(
   plans: PlannedImport[],
   named: NamedDevices,
   context: RequestContext,
-): Promise<Imported> {
+): Promise<Inserted> {
   const { workspaceId, now } = context
   const taken = await rejectTaken(tx, plans, context)
   const untaken = plans.filter(({ externalPassId }) => !taken.has(externalPassId))

@@ -7,7 +7,7 @@ import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { audit } from '../audit.ts'
-import { missingTemplate } from './templates-handlers.ts'
+import { missingTemplate } from './template-errors.ts'
 
 export const joinPages: Handlers<typeof contract> = {
   get: async ({ params: { id } }, { store, workspaceId, services }) => {

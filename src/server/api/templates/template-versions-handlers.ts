@@ -20,15 +20,11 @@ import { renderOr } from '../../wallet-sync/issuing.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limit-checks.ts'
 import { showRejection } from '../passes/pass-wallets.ts'
+import { missingTemplate } from './template-errors.ts'
 
 export const templateVersions: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
-    if (!(await store.templates.find(workspaceId, query.templateId))) {
-      throw new ApiError('TEMPLATE_NOT_FOUND', {
-        message: 'Template not found.',
-        details: { templateId: query.templateId },
-      })
-    }
+    if (!(await store.templates.find(workspaceId, query.templateId))) missingTemplate(query.templateId)
     const versions = await store.templateVersions.list(workspaceId, query.templateId)
     return versions.map(withIsoTimes)
   },

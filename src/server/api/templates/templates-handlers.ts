@@ -7,6 +7,7 @@ import { toPage, withIsoTimes } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes, requireUnderLimit } from '../limit-checks.ts'
 import { holdProject, requireWholeWorkspace } from '../token-projects.ts'
+import { missingTemplate, noPublishedVersion } from './template-errors.ts'
 import { requireBoundedWork, showVersionDetail } from './template-versions-handlers.ts'
 
 const NEEDS_PROJECT = 'The token is bound to projects: give the projectId of one of them.'
@@ -92,12 +93,7 @@ export const templates: Handlers<typeof contract> = {
 
   variablesSchema: async ({ params }, { store, workspaceId }) => {
     const [version] = await store.templateVersions.listNewestPublished(workspaceId, [params.id])
-    if (!version) {
-      throw new ApiError('TEMPLATE_NOT_FOUND', {
-        message: 'Template not found, or it has no published version.',
-        details: { templateId: params.id },
-      })
-    }
+    if (!version) throw noPublishedVersion(params.id)
     return { schema: variablesSchema(version.definition) }
   },
 }
@@ -110,8 +106,4 @@ async function orTaken<T>(key: string | null | undefined, write: () => Promise<T
     if (!(error instanceof KeyTaken)) throw error
     throw new ApiError('CONFLICT', { message: `Another template has the key ${key}.`, details: { key } })
   }
-}
-
-export function missingTemplate(templateId: string): never {
-  throw new ApiError('TEMPLATE_NOT_FOUND', { message: 'Template not found.', details: { templateId } })
 }
