@@ -8,6 +8,7 @@ import type { PublicContext, Repositories, RequestContext } from '../../context.
 import type { Handlers } from '../../http/mount.ts'
 import { toPage, withIsoTimes } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
+import { requireChange } from '../require-change.ts'
 import { noZone } from '../scans/zone-scans.ts'
 import { holdProject } from '../token-projects.ts'
 
@@ -65,11 +66,7 @@ export const doors: Handlers<typeof contract> = {
         message: 'With its token, a door can change only its own gate, zone, and direction.',
       })
     }
-    if (Object.keys(body).length === 0) {
-      throw new ApiError('MISSING_REQUIRED_FIELD', {
-        message: 'Give at least one of name, gate, zoneId, and direction.',
-      })
-    }
+    requireChange(body, 'Give at least one of name, gate, zoneId, and direction.')
     return context.store.transaction(async (tx) => {
       const door = (await tx.doors.find(context.workspaceId, id)) ?? missing(id)
       await tx.doors.update(context.workspaceId, id, { ...body, ...(await placeInZone(tx, door, body, context)) })

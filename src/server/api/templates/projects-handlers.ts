@@ -10,6 +10,7 @@ import type { Handlers } from '../../http/mount.ts'
 import { toPage, withIsoTimes } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireBuckets } from '../buckets.ts'
+import { requireChange } from '../require-change.ts'
 import { holdProject, noProject, requireProject, requireWholeWorkspace } from '../token-projects.ts'
 
 export const projects: Handlers<typeof contract> = {
@@ -39,11 +40,7 @@ export const projects: Handlers<typeof contract> = {
     withIsoTimes((await store.projects.find(workspaceId, params.id)) ?? missing(params.id)),
 
   update: async ({ params, body }, context) => {
-    if (Object.keys(body).length === 0) {
-      throw new ApiError('MISSING_REQUIRED_FIELD', {
-        message: 'Give a name, a description, a color, or an identity.',
-      })
-    }
+    requireChange(body, 'Give a name, a description, a color, or an identity.')
     return context.store.transaction(async (tx) => {
       await requireIdentities(tx, body, context)
       const project = await tx.projects.update(context.workspaceId, params.id, body, context.now)

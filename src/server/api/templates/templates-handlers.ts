@@ -6,6 +6,7 @@ import type { Handlers } from '../../http/mount.ts'
 import { toPage, withIsoTimes } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes, requireUnderLimit } from '../limit-checks.ts'
+import { requireChange } from '../require-change.ts'
 import { holdProject, requireWholeWorkspace } from '../token-projects.ts'
 import { missingTemplate, noPublishedVersion } from './template-errors.ts'
 import { requireBoundedWork, showVersionDetail } from './template-versions-handlers.ts'
@@ -33,11 +34,7 @@ export const templates: Handlers<typeof contract> = {
 
   update: async ({ params, body }, context) => {
     const { store, workspaceId, now } = context
-    if (Object.keys(body).length === 0) {
-      throw new ApiError('MISSING_REQUIRED_FIELD', {
-        message: 'Give at least one of name, description, passType, projectId, and key.',
-      })
-    }
+    requireChange(body, 'Give at least one of name, description, passType, projectId, and key.')
     return store.transaction(async (tx) => {
       // Lock the project before the template. The deletion of a project uses the same order, to avoid deadlocks.
       if (body.projectId) await holdProject(tx, workspaceId, body.projectId)

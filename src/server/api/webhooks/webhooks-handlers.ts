@@ -11,6 +11,7 @@ import { disableWebhook, endDeliveries } from '../../webhooks/attempts.ts'
 import type { Outbound } from '../../webhooks/outbound.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limit-checks.ts'
+import { requireChange } from '../require-change.ts'
 import { showDelivery } from './deliveries-handlers.ts'
 
 const OVERLAP_MS = 24 * 3_600_000
@@ -45,9 +46,7 @@ export const webhooks: Handlers<typeof contract> = {
 
   update: async ({ params, body }, context) => {
     const { store, services, workspaceId, now } = context
-    if (Object.keys(body).length === 0) {
-      throw new ApiError('MISSING_REQUIRED_FIELD', { message: 'Give at least one of url, events, and description.' })
-    }
+    requireChange(body, 'Give at least one of url, events, and description.')
     if (body.url !== undefined) requireAllowed(body.url, services.outbound)
     return store.transaction(async (tx) => {
       const webhook = (await tx.webhooks.update(workspaceId, params.id, body, now)) ?? missing(params.id)

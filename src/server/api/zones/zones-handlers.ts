@@ -6,6 +6,7 @@ import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
+import { requireChange } from '../require-change.ts'
 import { noZone } from '../scans/zone-scans.ts'
 import { holdProject } from '../token-projects.ts'
 import { writeCapacityAlerts } from './capacity-alerts.ts'
@@ -33,9 +34,7 @@ export const zones: Handlers<typeof contract> = {
   get: async ({ params: { id } }, context) => toZone(await getZone(context.store, id, context)),
 
   update: ({ params: { id }, body }, context) => {
-    if (Object.keys(body).length === 0) {
-      throw new ApiError('MISSING_REQUIRED_FIELD', { message: 'Give at least one of name, capacity, and whenFull.' })
-    }
+    requireChange(body, 'Give at least one of name, capacity, and whenFull.')
     return context.store.transaction(async (tx) => {
       const updated = await tx.zones.update(context.workspaceId, id, body, context.now)
       if (!updated) throw noZone(id)
