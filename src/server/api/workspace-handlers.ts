@@ -1,7 +1,11 @@
-import type { identities as identitiesContract } from '../../core/contract/identities.ts'
-import type { tokens as tokensContract, workspace as workspaceContract } from '../../core/contract/workspace.ts'
+import { Identity, type identities as identitiesContract } from '../../core/contract/identities.ts'
+import {
+  CurrentToken,
+  type tokens as tokensContract,
+  type workspace as workspaceContract,
+} from '../../core/contract/workspace.ts'
 import type { Handlers } from '../http/mount.ts'
-import { toPage, withIsoTimes } from '../http/responses.ts'
+import { toBody, toPage } from '../http/responses.ts'
 
 export const workspace: Handlers<typeof workspaceContract> = {
   get: async (_, { store, workspaceId, token, now, inFlight }) => {
@@ -15,16 +19,8 @@ export const workspace: Handlers<typeof workspaceContract> = {
 }
 
 export const tokens: Handlers<typeof tokensContract> = {
-  current: async (_, { token }) => ({
-    id: token.id,
-    name: token.name,
-    role: token.role,
-    scopes: token.scopes,
-    workspaceId: token.workspaceId,
-    workspaceName: token.workspace.name,
-    expiresAt: token.expiresAt?.toISOString() ?? null,
-    ...(token.projectIds && { projectIds: token.projectIds }),
-  }),
+  current: async (_, { token }) =>
+    toBody(CurrentToken, { ...token, workspaceName: token.workspace.name, projectIds: token.projectIds ?? undefined }),
 }
 
 export const identities: Handlers<typeof identitiesContract> = {
@@ -32,9 +28,6 @@ export const identities: Handlers<typeof identitiesContract> = {
     const { limit, offset = 0 } = query
     // A token that is bound to projects must not see data of the whole workspace.
     if (token.projectIds) return { items: [], total: 0, limit, offset, nextCursor: null, hasMore: false }
-    return toPage(await store.identities.list(workspaceId, query), (identity) => {
-      const { id, platform, name, passTypeIdentifier, teamIdentifier, issuerId, expiresAt, status } = identity
-      return withIsoTimes({ id, platform, name, passTypeIdentifier, teamIdentifier, issuerId, expiresAt, status })
-    })
+    return toPage(await store.identities.list(workspaceId, query), (identity) => toBody(Identity, identity))
   },
 }

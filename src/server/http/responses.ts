@@ -1,4 +1,5 @@
 import { type H3Event, HTTPResponse } from 'h3'
+import type { z } from 'zod'
 import type { Page } from '../../core/contract/schemas/common.ts'
 import type { ListPage } from '../../storage/db/list-query.ts'
 import { corsHeaders } from './cors.ts'
@@ -21,13 +22,21 @@ export function toPage<Row, Item>({ rows, ...page }: ListPage<Row>, show: (row: 
   return { items: rows.map((row) => show(row)), ...page }
 }
 
-type WithIsoTimes<Row> = {
-  [Name in keyof Row]: Row[Name] extends Date ? string : Row[Name] extends Date | null ? string | null : Row[Name]
-}
+/** The row of a body: it has the fields of the body, with a Date or an ISO 8601 text for each time. */
+type RowOf<Body> = { [Name in keyof Body]: Body[Name] | (string extends Body[Name] ? Date : never) }
 
-export function withIsoTimes<Row extends object>(row: Row): WithIsoTimes<Row> {
-  const shown = Object.entries(row).map(([name, value]) => [name, value instanceof Date ? value.toISOString() : value])
-  return Object.fromEntries(shown)
+/**
+ * Returns the fields of a row that a schema of the contract has, in the order of the schema, with times as texts. To copy
+ * a row with many fields takes 20 µs, so passes and scans list their fields instead.
+ */
+export function toBody<Schema extends z.ZodObject>(schema: Schema, row: RowOf<z.output<Schema>>): z.output<Schema> {
+  const values = row as Record<string, unknown>
+  const body: Record<string, unknown> = {}
+  for (const name of Object.keys(schema.shape)) {
+    const value = values[name]
+    body[name] = value instanceof Date ? value.toISOString() : value
+  }
+  return body as z.output<Schema>
 }
 
 /**

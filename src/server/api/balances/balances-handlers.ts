@@ -1,11 +1,11 @@
-import type { BalanceEntry, balances as contract, PassBalance } from '../../../core/contract/balances.ts'
+import { BalanceEntry, type balances as contract, type PassBalance } from '../../../core/contract/balances.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { balanceValue, findBalance, sumOf } from '../../../core/rules/balances/balances.ts'
 import type { StoredEntry } from '../../../storage/balances/balance-entries-repository.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { Reply, toPage } from '../../http/responses.ts'
+import { Reply, toBody, toPage } from '../../http/responses.ts'
 import { type AddedEntry, addTogether, noBalance, reverseEntry } from './add-entry.ts'
 
 export const balances: Handlers<typeof contract> = {
@@ -64,17 +64,5 @@ function toReply({ entry, isNew }: AddedEntry) {
  * bytes for an entry.
  */
 function toEntry(entry: StoredEntry): BalanceEntry {
-  const { id, passId, name, delta, value, externalRef, reason, scanId, reversesEntryId, createdAt } = entry
-  return {
-    id,
-    passId,
-    name,
-    delta,
-    value,
-    externalRef,
-    reason,
-    scanId,
-    reversesEntryId,
-    createdAt: createdAt.toISOString(),
-  }
+  return toBody(BalanceEntry, entry)
 }

@@ -1,4 +1,4 @@
-import { type doors as contract, type Door, type DoorClaim, MAX_DOOR_DAYS } from '../../../core/contract/doors.ts'
+import { type doors as contract, Door, type DoorClaim, MAX_DOOR_DAYS } from '../../../core/contract/doors.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { newScanCode } from '../../../core/rules/crypto/scan-code.ts'
 import { newToken, tokenDigest } from '../../../core/rules/crypto/token.ts'
@@ -6,7 +6,7 @@ import type { Direction } from '../../../core/rules/zones/presence.ts'
 import type { DoorPlace, StoredDoor } from '../../../storage/workspaces/doors-repository.ts'
 import type { PublicContext, Repositories, RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { toPage, withIsoTimes } from '../../http/responses.ts'
+import { toBody, toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireChange } from '../require-change.ts'
 import { noZone } from '../scans/zone-scans.ts'
@@ -82,8 +82,9 @@ export const doors: Handlers<typeof contract> = {
     }),
 }
 
-function toDoor({ zoneId, direction, ...door }: StoredDoor): Door {
-  return { ...withIsoTimes(door), ...(zoneId !== null && { zoneId, direction: direction ?? 'in' }) }
+function toDoor(door: StoredDoor): Door {
+  const zoneId = door.zoneId ?? undefined
+  return toBody(Door, { ...door, zoneId, direction: zoneId === undefined ? undefined : (door.direction ?? 'in') })
 }
 
 /**

@@ -1,9 +1,9 @@
-import type {
+import {
   Broadcast,
-  BroadcastCreate,
-  BroadcastForecast,
-  BroadcastStatus,
-  broadcasts as contract,
+  type BroadcastCreate,
+  type BroadcastForecast,
+  type BroadcastStatus,
+  type broadcasts as contract,
 } from '../../../core/contract/broadcasts.ts'
 import type { MessageCreate } from '../../../core/contract/notifications.ts'
 import { secondsAtPace } from '../../../core/contract/schemas/platform.ts'
@@ -13,7 +13,7 @@ import type { StoredBroadcast } from '../../../storage/messages/broadcasts-repos
 import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { Reply, toPage } from '../../http/responses.ts'
+import { Reply, toBody, toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limit-checks.ts'
 import { holdProject, requireProject } from '../token-projects.ts'
@@ -87,14 +87,9 @@ async function insert(
   if (message.sendAt && !(await findKnown(tx.broadcasts, workspaceId, body))) {
     await requireUnderLimit(tx, context, 'scheduledSends', () => tx.usage.countScheduled(workspaceId, now))
   }
-  if (
-    !(await tx.broadcasts.insert(
-      workspaceId,
-      { id, projectId, googleVia: body.googleVia, filter: body.filter, ...message },
-      now,
-    ))
-  )
-    return undefined
+  const { googleVia, filter } = body
+  const isNew = await tx.broadcasts.insert(workspaceId, { id, projectId, googleVia, filter, ...message }, now)
+  if (!isNew) return undefined
   const job = { workspaceId, kind: 'fan-out-broadcast' as const, subject: id, correlationId }
   await tx.jobs.insert([{ ...job, runAt: message.sendAt ?? now }], now)
   await audit(tx, context, 'broadcast.create', id)
@@ -180,20 +175,12 @@ function missing(broadcastId: string): never {
 }
 
 function toBroadcast(broadcast: StoredBroadcast, now: Date): Broadcast {
-  return {
-    id: broadcast.id,
-    projectId: broadcast.projectId,
-    body: broadcast.body,
-    platforms: broadcast.platforms,
-    googleVia: broadcast.googleVia,
-    options: broadcast.options,
-    ...(broadcast.filter && { filter: broadcast.filter }),
-    sendAt: broadcast.sendAt?.toISOString() ?? null,
+  return toBody(Broadcast, {
+    ...broadcast,
+    filter: broadcast.filter ?? undefined,
     status: statusOf(broadcast, now),
     passCount: broadcast.dispatchedAt === null ? null : broadcast.fannedOut,
-    createdAt: broadcast.createdAt.toISOString(),
-    updatedAt: broadcast.updatedAt.toISOString(),
-  }
+  })
 }
 
 function statusOf({ sendAt, startedAt, dispatchedAt }: StoredBroadcast, now: Date): BroadcastStatus {

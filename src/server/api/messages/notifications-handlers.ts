@@ -1,4 +1,8 @@
-import type { notifications as contract, MessageCreate, Notification } from '../../../core/contract/notifications.ts'
+import {
+  type notifications as contract,
+  type MessageCreate,
+  Notification,
+} from '../../../core/contract/notifications.ts'
 import { byPlatform, CAPPED_PLATFORM, platforms } from '../../../core/contract/schemas/platform.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
@@ -8,7 +12,7 @@ import type { StoredNotification } from '../../../storage/messages/notification-
 import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { Reply, toPage } from '../../http/responses.ts'
+import { Reply, toBody, toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limit-checks.ts'
 import { type Created, createOnce, findKnown, parseMessage, requireLanguages } from './message.ts'
@@ -113,20 +117,12 @@ function toNotification(notification: StoredNotification, now: Date): Notificati
     const { status, error } = notification[platform]
     return { status, ...(error !== null && { error }) }
   })
-  return {
-    id: notification.id,
-    passId: notification.passId,
-    ...(broadcastId !== null && { broadcastId }),
-    body: notification.body,
-    options: notification.options,
-    sendAt: notification.sendAt?.toISOString() ?? null,
-    status: notificationStatus(
-      { ...notification, states: platforms.map((platform) => notification[platform].status) },
-      now,
-    ),
+  const states = platforms.map((platform) => notification[platform].status)
+  return toBody(Notification, {
+    ...notification,
+    broadcastId: broadcastId ?? undefined,
+    status: notificationStatus({ ...notification, states }, now),
     ...shown,
     apple: { ...shown.apple, deviceCount },
-    createdAt: notification.createdAt.toISOString(),
-    updatedAt: notification.updatedAt.toISOString(),
-  }
+  })
 }

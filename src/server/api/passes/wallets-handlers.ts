@@ -1,13 +1,14 @@
 import {
   type wallets as contract,
+  DeviceLog,
   FRESHNESS,
   type StaleReason,
-  type WalletItem,
+  WalletItem,
 } from '../../../core/contract/wallets.ts'
 import { deviceDigest } from '../../../core/ids.ts'
 import type { StoredWallet } from '../../../storage/passes/wallet-list.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { toPage, withIsoTimes } from '../../http/responses.ts'
+import { toBody, toPage } from '../../http/responses.ts'
 import { queuePushes } from '../../wallet-sync/holders.ts'
 import { audit } from '../audit.ts'
 import { requireProject } from '../token-projects.ts'
@@ -32,7 +33,7 @@ export const wallets: Handlers<typeof contract> = {
   },
 
   logs: async ({ query }, { store, workspaceId }) => {
-    return toPage(await store.deviceLogs.list(workspaceId, query), withIsoTimes)
+    return toPage(await store.deviceLogs.list(workspaceId, query), (log) => toBody(DeviceLog, log))
   },
 
   nudge: async ({ body: { projectId, silentFor, limit } }, context) => {
@@ -60,19 +61,15 @@ function secondsBefore(at: Date, seconds: number): Date {
 
 function showWallet(workspaceId: string, wallet: StoredWallet): WalletItem {
   const { deviceId, walletVersion } = wallet
-  return {
-    passId: wallet.passId,
-    externalPassId: wallet.externalPassId,
-    platform: wallet.platform,
+  return toBody(WalletItem, {
+    ...wallet,
     device: deviceId === null ? null : deviceDigest(workspaceId, deviceId),
     holds: Math.max(wallet.heldVersion, 1),
-    since: wallet.heldSince.toISOString(),
+    since: wallet.heldSince,
     current: walletVersion,
-    changedAt: wallet.changedAt.toISOString(),
-    lastPushAt: wallet.pushedAt?.toISOString() ?? null,
+    lastPushAt: wallet.pushedAt,
     reason: reasonOf(wallet),
-    lastError: wallet.lastError,
-  }
+  })
 }
 
 function reasonOf(wallet: StoredWallet): StaleReason | null {

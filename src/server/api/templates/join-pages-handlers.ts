@@ -1,4 +1,4 @@
-import type { joinPages as contract, JoinPage, JoinPageWrite } from '../../../core/contract/join-pages.ts'
+import { type joinPages as contract, JoinPage, type JoinPageWrite } from '../../../core/contract/join-pages.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { checkJoinPage } from '../../../core/rules/join/join-form.ts'
 import { writtenOf } from '../../../core/rules/template/definition-languages.ts'
@@ -6,6 +6,7 @@ import { type JoinPageFields, SlugTaken, type StoredJoinPage } from '../../../st
 import type { Repositories } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
+import { toBody } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { missingTemplate } from './template-errors.ts'
 
@@ -78,23 +79,9 @@ function setPage(
   return tx.joinPages.set(workspaceId, templateId, fields, now)
 }
 
-function showJoinPage(
-  { templateId, slug, settings, open, closesAt, passLimit, joined, createdAt, updatedAt }: StoredJoinPage,
-  publicUrl: string,
-): JoinPage {
-  return {
-    templateId,
-    slug,
-    ...settings,
-    identity: settings.identity ?? null,
-    open,
-    closesAt: closesAt?.toISOString() ?? null,
-    limit: passLimit,
-    url: `${publicUrl}/join/${slug}`,
-    joined,
-    createdAt: createdAt.toISOString(),
-    updatedAt: updatedAt.toISOString(),
-  }
+function showJoinPage({ settings, ...page }: StoredJoinPage, publicUrl: string): JoinPage {
+  const url = `${publicUrl}/join/${page.slug}`
+  return toBody(JoinPage, { ...page, ...settings, identity: settings.identity ?? null, limit: page.passLimit, url })
 }
 
 function missingPage(): never {

@@ -1,4 +1,4 @@
-import type { projects as contract, ProjectFigures } from '../../../core/contract/projects.ts'
+import { type projects as contract, Project, type ProjectFigures } from '../../../core/contract/projects.ts'
 import { byPlatform, platforms } from '../../../core/contract/schemas/platform.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { HOUR_MS } from '../../../storage/operations/counters.ts'
@@ -7,7 +7,7 @@ import type { Repositories } from '../../../storage/store.ts'
 import type { IdentityIds } from '../../../storage/workspaces/identities-repository.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { toPage, withIsoTimes } from '../../http/responses.ts'
+import { toBody, toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireBuckets } from '../buckets.ts'
 import { requireChange } from '../require-change.ts'
@@ -15,7 +15,7 @@ import { holdProject, noProject, requireProject, requireWholeWorkspace } from '.
 
 export const projects: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
-    return toPage(await store.projects.list(workspaceId, query), withIsoTimes)
+    return toPage(await store.projects.list(workspaceId, query), (project) => toBody(Project, project))
   },
 
   create: ({ body: { unique, ...fields } }, context) => {
@@ -32,12 +32,12 @@ export const projects: Handlers<typeof contract> = {
       }
       const project = await tx.projects.insert(workspaceId, fields, now)
       await audit(tx, context, 'project.create', project.id)
-      return withIsoTimes(project)
+      return toBody(Project, project)
     })
   },
 
   get: async ({ params }, { store, workspaceId }) =>
-    withIsoTimes((await store.projects.find(workspaceId, params.id)) ?? missing(params.id)),
+    toBody(Project, (await store.projects.find(workspaceId, params.id)) ?? missing(params.id)),
 
   update: async ({ params, body }, context) => {
     requireChange(body, 'Give a name, a description, a color, or an identity.')
@@ -46,7 +46,7 @@ export const projects: Handlers<typeof contract> = {
       const project = await tx.projects.update(context.workspaceId, params.id, body, context.now)
       if (!project) return missing(params.id)
       await audit(tx, context, 'project.update', project.id)
-      return withIsoTimes(project)
+      return toBody(Project, project)
     })
   },
 

@@ -1,6 +1,9 @@
-import type { z } from 'zod'
 import type { WrittenDefinition } from '../../../core/contract/schemas/definition.ts'
-import type { templateVersions as contract, TemplateVersionDetail } from '../../../core/contract/template-versions.ts'
+import {
+  type templateVersions as contract,
+  TemplateVersion,
+  type TemplateVersionDetail,
+} from '../../../core/contract/template-versions.ts'
 import { ApiError, below, listIssues, validationError } from '../../../core/errors.ts'
 import { hasClassKeys } from '../../../core/rules/template/class-key.ts'
 import { checkDefinition } from '../../../core/rules/template/definition.ts'
@@ -12,7 +15,7 @@ import type { StoredVersion } from '../../../storage/templates/template-versions
 import type { StoredTemplate } from '../../../storage/templates/templates-repository.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { Reply, withIsoTimes } from '../../http/responses.ts'
+import { Reply, toBody } from '../../http/responses.ts'
 import { previewOf, previewPageOf, sampleInLanguages, samplePassIn } from '../../pages/card/card-preview.ts'
 import { findPlatformIssues } from '../../pages/card/platform-issues.ts'
 import { findTemplateWarnings } from '../../pages/card/template-warnings.ts'
@@ -26,7 +29,7 @@ export const templateVersions: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
     if (!(await store.templates.find(workspaceId, query.templateId))) missingTemplate(query.templateId)
     const versions = await store.templateVersions.list(workspaceId, query.templateId)
-    return versions.map(withIsoTimes)
+    return versions.map((version) => toBody(TemplateVersion, version))
   },
 
   get: async ({ params }, context) => {
@@ -114,10 +117,15 @@ export const templateVersions: Handlers<typeof contract> = {
 export async function showVersionDetail(
   { definition, ...version }: StoredVersion,
   context: RequestContext,
-): Promise<z.output<typeof TemplateVersionDetail>> {
+): Promise<TemplateVersionDetail> {
   const rejections = await context.store.rejections.list(context.workspaceId, [version.id])
   const warnings = await findTemplateWarnings({ ...version, definition }, context)
-  return { ...withIsoTimes(version), definition, warnings, lastError: showRejection(rejections.get(version.id)) }
+  return {
+    ...toBody(TemplateVersion, version),
+    definition,
+    warnings,
+    lastError: showRejection(rejections.get(version.id)),
+  }
 }
 
 /** @throws ApiError VALIDATION_ERROR if rendering a draft would take too much work */

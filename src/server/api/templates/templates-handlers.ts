@@ -1,9 +1,9 @@
-import type { templates as contract } from '../../../core/contract/templates.ts'
+import { type templates as contract, Template } from '../../../core/contract/templates.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { variablesSchema } from '../../../core/rules/template/variables.ts'
 import { KeyTaken } from '../../../storage/templates/templates-repository.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { toPage, withIsoTimes } from '../../http/responses.ts'
+import { toBody, toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { bytesOf, requireBytes, requireUnderLimit } from '../limit-checks.ts'
 import { requireChange } from '../require-change.ts'
@@ -15,7 +15,7 @@ const NEEDS_PROJECT = 'The token is bound to projects: give the projectId of one
 
 export const templates: Handlers<typeof contract> = {
   list: async ({ query }, { store, workspaceId }) => {
-    return toPage(await store.templates.list(workspaceId, query), withIsoTimes)
+    return toPage(await store.templates.list(workspaceId, query), (template) => toBody(Template, template))
   },
 
   create: ({ body }, context) => {
@@ -25,12 +25,12 @@ export const templates: Handlers<typeof contract> = {
       if (body.projectId !== null) await holdProject(tx, workspaceId, body.projectId)
       const template = await orTaken(body.key, () => tx.templates.insert(workspaceId, body, now))
       await audit(tx, context, 'template.create', template.id)
-      return withIsoTimes(template)
+      return toBody(Template, template)
     })
   },
 
   get: async ({ params }, { store, workspaceId }) =>
-    withIsoTimes((await store.templates.find(workspaceId, params.id)) ?? missingTemplate(params.id)),
+    toBody(Template, (await store.templates.find(workspaceId, params.id)) ?? missingTemplate(params.id)),
 
   update: async ({ params, body }, context) => {
     const { store, workspaceId, now } = context
@@ -45,7 +45,7 @@ export const templates: Handlers<typeof contract> = {
       }
       const updated = await orTaken(body.key, () => tx.templates.update(workspaceId, params.id, body, now))
       await audit(tx, context, 'template.update', params.id)
-      return withIsoTimes(updated ?? missingTemplate(params.id))
+      return toBody(Template, updated ?? missingTemplate(params.id))
     })
   },
 

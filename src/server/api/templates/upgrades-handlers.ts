@@ -1,11 +1,11 @@
-import type { upgrades as contract, Upgrade } from '../../../core/contract/upgrades.ts'
+import { type upgrades as contract, Upgrade } from '../../../core/contract/upgrades.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredFailure, StoredUpgrade } from '../../../storage/templates/upgrades-repository.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { toPage } from '../../http/responses.ts'
+import { toBody, toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 
 /** The maximum number of upgrades of a workspace that have not ended, including dry runs. */
@@ -117,20 +117,11 @@ function noUpgrade(upgradeId: string): ApiError {
 }
 
 function toUpgrade(upgrade: StoredUpgrade, failures: StoredFailure[] = []): Upgrade {
-  return {
-    id: upgrade.id,
-    templateId: upgrade.templateId,
+  return toBody(Upgrade, {
+    ...upgrade,
     to: upgrade.version,
-    filter: upgrade.filter,
     limit: upgrade.passLimit,
-    dryRun: upgrade.dryRun,
-    status: upgrade.status,
     matched: upgrade.matched ?? 0,
-    upgraded: upgrade.upgraded,
-    unchanged: upgrade.unchanged,
-    failed: upgrade.failed,
     failures: failures.map(({ passId, externalPassId, code, message }) => ({ passId, externalPassId, code, message })),
-    createdAt: upgrade.createdAt.toISOString(),
-    updatedAt: upgrade.updatedAt.toISOString(),
-  }
+  })
 }

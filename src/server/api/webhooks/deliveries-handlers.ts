@@ -1,8 +1,8 @@
-import type { deliveries as contract, Delivery } from '../../../core/contract/deliveries.ts'
+import { Attempt, type deliveries as contract, Delivery } from '../../../core/contract/deliveries.ts'
 import { ApiError } from '../../../core/errors.ts'
 import type { StoredDelivery } from '../../../storage/webhooks/delivery-row.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { toPage, withIsoTimes } from '../../http/responses.ts'
+import { toBody, toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 
 export const deliveries: Handlers<typeof contract> = {
@@ -16,7 +16,8 @@ export const deliveries: Handlers<typeof contract> = {
       store.deliveries.listAttempts(workspaceId, params.id),
       store.deliveries.findPayload(workspaceId, params.id),
     ])
-    return { ...showDelivery(delivery), attempts: attempts.map(withIsoTimes), payload: JSON.parse(payload!) }
+    const shown = attempts.map((attempt) => toBody(Attempt, attempt))
+    return { ...showDelivery(delivery), attempts: shown, payload: JSON.parse(payload!) }
   },
 
   redeliver: ({ params }, context) => {
@@ -38,18 +39,7 @@ export const deliveries: Handlers<typeof contract> = {
 }
 
 export function showDelivery(delivery: StoredDelivery): Delivery {
-  return {
-    id: delivery.id,
-    webhookId: delivery.webhookId,
-    eventType: delivery.eventType,
-    status: delivery.status,
-    attemptCount: delivery.attemptCount,
-    lastResponseCode: delivery.lastResponseCode,
-    lastError: delivery.lastError,
-    nextAttemptAt: delivery.dueAt?.toISOString() ?? null,
-    createdAt: delivery.createdAt.toISOString(),
-    updatedAt: delivery.updatedAt.toISOString(),
-  }
+  return toBody(Delivery, { ...delivery, nextAttemptAt: delivery.dueAt })
 }
 
 function missing(deliveryId: string): never {

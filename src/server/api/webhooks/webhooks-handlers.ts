@@ -1,4 +1,4 @@
-import type { webhooks as contract, Webhook } from '../../../core/contract/webhooks.ts'
+import { type webhooks as contract, Webhook } from '../../../core/contract/webhooks.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { eventFacts } from '../../../core/events.ts'
 import { newId } from '../../../core/ids.ts'
@@ -6,7 +6,7 @@ import type { Repositories } from '../../../storage/store.ts'
 import type { NewEvent } from '../../../storage/webhooks/events-repository.ts'
 import type { RetiredSecret, StoredWebhook } from '../../../storage/webhooks/webhooks-repository.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { toPage } from '../../http/responses.ts'
+import { toBody, toPage } from '../../http/responses.ts'
 import { disableWebhook, endDeliveries } from '../../webhooks/attempts.ts'
 import type { Outbound } from '../../webhooks/outbound.ts'
 import { audit } from '../audit.ts'
@@ -133,16 +133,7 @@ function stillSigning({ id, retiredSecrets }: StoredWebhook, now: Date): Retired
 }
 
 function showWebhook(webhook: StoredWebhook): Webhook {
-  return {
-    id: webhook.id,
-    url: webhook.url,
-    events: webhook.events,
-    description: webhook.description,
-    status: webhook.status,
-    disabledReason: webhook.disabledReason,
-    createdAt: webhook.createdAt.toISOString(),
-    updatedAt: webhook.updatedAt.toISOString(),
-  }
+  return toBody(Webhook, webhook)
 }
 
 /** Locks the workspace. @throws ApiError CONFLICT if another webhook of the workspace has the address */

@@ -1,10 +1,10 @@
-import { type zones as contract, MAX_ZONES, type Zone } from '../../../core/contract/zones.ts'
+import { type zones as contract, MAX_ZONES, Zone } from '../../../core/contract/zones.ts'
 import { ApiError } from '../../../core/errors.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredZone } from '../../../storage/zones/zones-repository.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
-import { toPage } from '../../http/responses.ts'
+import { toBody, toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireChange } from '../require-change.ts'
 import { noZone } from '../scans/zone-scans.ts'
@@ -31,13 +31,13 @@ export const zones: Handlers<typeof contract> = {
 
   list: async ({ query }, { store, workspaceId }) => toPage(await store.zones.list(workspaceId, query), toZone),
 
-  get: async ({ params: { id } }, context) => toZone(await getZone(context.store, id, context)),
+  get: async ({ params: { id } }, { store, workspaceId }) =>
+    toZone((await store.zones.find(workspaceId, id)) ?? missing(id)),
 
   update: ({ params: { id }, body }, context) => {
     requireChange(body, 'Give at least one of name, capacity, and whenFull.')
     return context.store.transaction(async (tx) => {
-      const updated = await tx.zones.update(context.workspaceId, id, body, context.now)
-      if (!updated) throw noZone(id)
+      const updated = (await tx.zones.update(context.workspaceId, id, body, context.now)) ?? missing(id)
       await writeAlerts(tx, updated, context)
       await audit(tx, context, 'zone.update', id)
       return toZone(updated)
@@ -46,13 +46,13 @@ export const zones: Handlers<typeof contract> = {
 
   delete: ({ params: { id } }, context) =>
     context.store.transaction(async (tx) => {
-      if (!(await tx.zones.delete(context.workspaceId, id, context.now))) throw noZone(id)
+      if (!(await tx.zones.delete(context.workspaceId, id, context.now))) missing(id)
       await audit(tx, context, 'zone.delete', id)
     }),
 
   reset: ({ params: { id }, body }, context) =>
     context.store.transaction(async (tx) => {
-      const zone = await getForUpdate(tx, id, context)
+      const zone = (await tx.zones.findForUpdate(context.workspaceId, id)) ?? missing(id)
       const after = await tx.zones.reset(context.workspaceId, zone, body, context.now)
       if (!after) return toZone(zone)
       await writeAlerts(tx, after, context)
@@ -63,7 +63,7 @@ export const zones: Handlers<typeof contract> = {
   adjust: ({ params: { id }, body }, context) =>
     context.store.transaction(async (tx) => {
       const { workspaceId, now } = context
-      const zone = await getForUpdate(tx, id, context)
+      const zone = (await tx.zones.findForUpdate(workspaceId, id)) ?? missing(id)
       if (await tx.zones.hasAdjustment(workspaceId, id, body.externalRef)) return toZone(zone)
       const { delta } = body
       if (delta < 0 && zone.inside + delta < 0) {
@@ -77,23 +77,11 @@ export const zones: Handlers<typeof contract> = {
     }),
 
   occupancy: async ({ params: { id }, query }, context) =>
-    readOccupancy(await getZone(context.store, id, context), query, context),
+    readOccupancy((await context.store.zones.find(context.workspaceId, id)) ?? missing(id), query, context),
 }
 
-async function getZone(
-  { zones }: Pick<Repositories, 'zones'>,
-  id: string,
-  { workspaceId }: RequestContext,
-): Promise<StoredZone> {
-  const zone = await zones.find(workspaceId, id)
-  if (!zone) throw noZone(id)
-  return zone
-}
-
-async function getForUpdate(tx: Repositories, id: string, { workspaceId }: RequestContext): Promise<StoredZone> {
-  const zone = await tx.zones.findForUpdate(workspaceId, id)
-  if (!zone) throw noZone(id)
-  return zone
+function missing(zoneId: string): never {
+  throw noZone(zoneId)
 }
 
 function writeAlerts(tx: Repositories, zone: StoredZone, context: RequestContext): Promise<void> {
@@ -102,16 +90,5 @@ function writeAlerts(tx: Repositories, zone: StoredZone, context: RequestContext
 }
 
 export function toZone(zone: StoredZone): Zone {
-  const { id, projectId, name, capacity, whenFull, inside, resetAt, createdAt, updatedAt } = zone
-  return {
-    id,
-    projectId,
-    name,
-    capacity,
-    whenFull,
-    inside,
-    resetAt: resetAt?.toISOString() ?? null,
-    createdAt: createdAt.toISOString(),
-    updatedAt: updatedAt.toISOString(),
-  }
+  return toBody(Zone, zone)
 }
