@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { inDialect } from '../../db/dialect.ts'
+import { keepAppendOnly, keepsAllExcept } from './columns.ts'
 
 /** Creates the table of balance entries. The sums of the entries are in `passes.balance_sums`. */
 export async function createBalances(db: Knex): Promise<void> {
@@ -25,41 +25,7 @@ export async function createBalances(db: Knex): Promise<void> {
   await db.raw(
     'create unique index balance_entries_of_scan on balance_entries (scan_id, name) where scan_id is not null',
   )
-  await keepAppendOnly(db)
-}
-
-const FACTS = [
-  'id',
-  'workspace_id',
-  'pass_id',
-  'name',
-  'delta',
-  'value',
-  'external_ref',
-  'scan_id',
-  'reverses_entry_id',
-  'created_at',
-]
-
-/** Makes balance entries append-only, except that an erasure can remove the reason, which is free text. */
-async function keepAppendOnly(db: Knex): Promise<void> {
-  const isSame = FACTS.map((column) => `new.${column} is not distinct from old.${column}`).join(' and ')
-  const isErased = `${isSame} and new.reason is null`
-  const message = 'entries of balances are append-only'
-  await inDialect(db, {
-    async postgres() {
-      await db.raw(`create function reject_entry_change() returns trigger language plpgsql as
-        $$ begin raise exception '${message}'; end $$`)
-      await db.raw(`create trigger balance_entries_no_delete before delete or truncate on balance_entries
-        for each statement execute function reject_entry_change()`)
-      await db.raw(`create trigger balance_entries_no_update before update on balance_entries
-        for each row when (not (${isErased})) execute function reject_entry_change()`)
-    },
-    async sqlite() {
-      const reject = `begin select raise(abort, '${message}'); end`
-      await db.raw(`create trigger balance_entries_no_delete before delete on balance_entries ${reject}`)
-      await db.raw(`create trigger balance_entries_no_update before update on balance_entries
-        when not (${isErased}) ${reject}`)
-    },
-  })
+  // An erasure can remove the reason, which is free text.
+  const isErased = `${await keepsAllExcept(db, 'balance_entries', ['reason'])} and new.reason is null`
+  await keepAppendOnly(db, 'balance_entries', isErased, 'entries of balances are')
 }

@@ -58,6 +58,44 @@ export async function setStorage(db: Knex, table: string, settings: string): Pro
 export const QUEUE_VACUUM =
   'autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_limit = 2000'
 
+/** Creates a trigger of PostgreSQL, and the function of the same name that it runs. */
+export async function createTrigger(db: Knex, name: string, when: string, body: string, setting = ''): Promise<void> {
+  await db.raw(`create function ${name}() returns trigger language plpgsql ${setting} as $$ begin ${body} end $$`)
+  await db.raw(`create trigger ${name} ${when} execute function ${name}()`)
+}
+
+/** Returns the condition that an update keeps all columns of a table except the given ones. */
+export async function keepsAllExcept(db: Knex, table: string, columns: string[]): Promise<string> {
+  const all = Object.keys(await db(table).columnInfo())
+  return keeps(all.filter((column) => !columns.includes(column)))
+}
+
+/** Returns the condition that an update keeps the columns. */
+export function keeps(columns: string[]): string {
+  return columns.map((column) => `new.${column} is not distinct from old.${column}`).join(' and ')
+}
+
+/**
+ * Rejects every deletion, and every update that does not meet the condition.
+ * @param entries the subject and the verb of the error message
+ */
+export async function keepAppendOnly(db: Knex, table: string, isAllowed: string, entries: string): Promise<void> {
+  const message = `${entries} append-only`
+  await inDialect(db, {
+    async postgres() {
+      const reject = `raise exception '${message}';`
+      await createTrigger(db, `${table}_no_delete`, `before delete or truncate on ${table} for each statement`, reject)
+      const isRejected = `for each row when (not (${isAllowed}))`
+      await createTrigger(db, `${table}_no_update`, `before update on ${table} ${isRejected}`, reject)
+    },
+    async sqlite() {
+      const reject = `begin select raise(abort, '${message}'); end`
+      await db.raw(`create trigger ${table}_no_delete before delete on ${table} ${reject}`)
+      await db.raw(`create trigger ${table}_no_update before update on ${table} when not (${isAllowed}) ${reject}`)
+    },
+  })
+}
+
 /**
  * Indexes the beginning of a text, up to the length that a cursor can hold. Uses an expression on PostgreSQL. Uses a
  * virtual column `<column>_beginning` on SQLite, which finds the start of a page only in an index of columns.

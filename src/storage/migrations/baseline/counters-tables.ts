@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { inDialect } from '../../db/dialect.ts'
 import { type Counter, conditionOf, counters, countRows, gateCounter, KEY, keyOf } from '../../operations/counters.ts'
 import { type FigureSource, figureSources } from '../../operations/figures-repository.ts'
-import { columnTypes, setStorage } from './columns.ts'
+import { columnTypes, createTrigger, setStorage } from './columns.ts'
 
 /**
  * Creates the counters and the triggers that maintain them. On PostgreSQL, each transaction counts in a separate slot,
@@ -68,6 +68,9 @@ function conditionOfChange(counter: Counter, row: string, isOther: string): stri
 
 const isNullable = (column: string) => column === 'project_id' || column === 'template_id'
 
+/** The setting of trigger functions, so that a plan from when a table was small does not scan the grown table. */
+const WITHOUT_SCANS = 'set enable_seqscan = off'
+
 async function countOnPostgres(db: Knex, added: Counter[], suffix: string): Promise<void> {
   for (const table of new Set(added.map((counter) => counter.table))) {
     const ofTable = added.filter((counter) => counter.table === table)
@@ -78,28 +81,19 @@ async function countOnPostgres(db: Knex, added: Counter[], suffix: string): Prom
       })
     const [plus, minus] = [changes('added'), changes('removed', '-')]
     const all = 'for each statement'
-    await createTrigger(
-      `${table}_add_${suffix}`,
-      plus,
-      `after insert on ${table} referencing new table as added ${all}`,
-    )
-    await createTrigger(
-      `${table}_take_${suffix}`,
-      minus,
-      `after delete on ${table} referencing old table as removed ${all}`,
-    )
+    await count(`${table}_add_${suffix}`, plus, `after insert on ${table} referencing new table as added ${all}`)
+    await count(`${table}_take_${suffix}`, minus, `after delete on ${table} referencing old table as removed ${all}`)
     if (ofTable.every(({ watched }) => watched.length === 0)) continue
     const both = `referencing old table as removed new table as added ${all}`
-    await createTrigger(`${table}_move_${suffix}`, [...plus, ...minus], `after update on ${table} ${both}`)
+    await count(`${table}_move_${suffix}`, [...plus, ...minus], `after update on ${table} ${both}`)
   }
 
-  async function createTrigger(name: string, changes: string[], when: string): Promise<void> {
+  async function count(name: string, changes: string[], when: string): Promise<void> {
     const sums = `select ${KEY.join(', ')}, sum(n) as n, max(last_at) as last_at
       from (${changes.join(' union all ')}) changes group by 1, 2, 3, 4, 5, 6, 7 having sum(n) <> 0`
     const values = `select ${KEY.join(', ')}, (select count_slot()), n, last_at from (${sums}) added where true`
-    await db.raw(`create function ${name}() returns trigger language plpgsql set enable_seqscan = off as $$
-      begin ${ADD} ${values} ${merge('greatest(counts.last_at, excluded.last_at)')}; return null; end $$`)
-    await db.raw(`create trigger ${name} ${when} execute function ${name}()`)
+    const add = `${ADD} ${values} ${merge('greatest(counts.last_at, excluded.last_at)')}`
+    await createTrigger(db, name, when, `${add}; return null;`, WITHOUT_SCANS)
   }
 }
 
@@ -165,14 +159,11 @@ async function countFiguresOnPostgres(
     : 'added one'
   const where = onUpdate ? `${onUpdate.isChange('before', 'one')} and ${isCounted('one')}` : isCounted('one')
   const sums = `select ${parts('one').join(', ')}, (select count_slot()), count(*) from ${rows} where ${where} group by 1, 2, 3, 4`
-  await db.raw(`create function count_${name}_figures() returns trigger language plpgsql set enable_seqscan = off as $$
-    begin ${addFigures(sums)}; return null; end $$`)
   const when = onUpdate
     ? `after update on ${table} referencing old table as removed new table as added`
     : `after insert on ${table} referencing new table as added`
-  await db.raw(
-    `create trigger ${table}_${name}_figures ${when} for each statement execute function count_${name}_figures()`,
-  )
+  const add = `${addFigures(sums)}; return null;`
+  await createTrigger(db, `${table}_${name}_figures`, `${when} for each statement`, add, WITHOUT_SCANS)
 }
 
 async function countFiguresOnSqlite(
@@ -220,28 +211,23 @@ export async function createUsage(db: Knex): Promise<void> {
 async function measureOnPostgres(db: Knex): Promise<void> {
   const shard = 'pg_backend_pid() % 16'
   for (const { table, column, isPass, size } of measured) {
-    await createTrigger(
-      `${table}_counted`,
-      `${ADD_USAGE} select workspace_id, ${shard}, ${isPass ? 'count(*)' : '0'}, sum(${size('added')}) from added
-        group by workspace_id ${MERGE_USAGE};`,
+    const add = (name: string, when: string, values: string) =>
+      createTrigger(db, `${table}_${name}`, when, `${ADD_USAGE} ${values} ${MERGE_USAGE}; return null;`)
+    await add(
+      'counted',
       `after insert on ${table} referencing new table as added for each statement`,
+      `select workspace_id, ${shard}, ${isPass ? 'count(*)' : '0'}, sum(${size('added')}) from added group by workspace_id`,
     )
-    await createTrigger(
-      `${table}_recounted`,
-      `${ADD_USAGE} values (new.workspace_id, ${shard}, 0, ${size('new')} - ${size('old')}) ${MERGE_USAGE};`,
+    await add(
+      'recounted',
       `after update of ${column} on ${table} for each row when (${size('new')} <> ${size('old')})`,
+      `values (new.workspace_id, ${shard}, 0, ${size('new')} - ${size('old')})`,
     )
-    await createTrigger(
-      `${table}_discounted`,
-      `${ADD_USAGE} values (old.workspace_id, ${shard}, ${isPass ? -1 : 0}, -${size('old')}) ${MERGE_USAGE};`,
+    await add(
+      'discounted',
       `after delete on ${table} for each row`,
+      `values (old.workspace_id, ${shard}, ${isPass ? -1 : 0}, -${size('old')})`,
     )
-  }
-
-  async function createTrigger(name: string, statement: string, when: string): Promise<void> {
-    await db.raw(`create function ${name}() returns trigger language plpgsql as $$
-      begin ${statement} return null; end $$`)
-    await db.raw(`create trigger ${name} ${when} execute function ${name}()`)
   }
 }
 

@@ -1,10 +1,18 @@
 import type { Knex } from 'knex'
 import { inDialect } from '../../db/dialect.ts'
-import { columnTypes, QUEUE_VACUUM, setStorage } from './columns.ts'
+import {
+  columnTypes,
+  createTrigger,
+  keepAppendOnly,
+  keeps,
+  keepsAllExcept,
+  QUEUE_VACUUM,
+  setStorage,
+} from './columns.ts'
 
 export async function createScans(db: Knex): Promise<void> {
   await createLedger(db)
-  await keepAppendOnly(db)
+  await protectLedger(db)
   await createAcceptedScans(db)
   await createSnapshots(db)
   await createDoors(db)
@@ -64,36 +72,6 @@ async function createLedger(db: Knex): Promise<void> {
   })
 }
 
-/** The columns of a scan that never change. */
-const FACTS = [
-  'id',
-  'workspace_id',
-  'result',
-  'reason',
-  'reason_code',
-  'verified',
-  'pass_id',
-  'project_id',
-  'template_id',
-  'template_version_id',
-  'redemption',
-  'matched_count',
-  'prior_count',
-  'scan_context_key',
-  'scanned_at',
-  'recorded_at',
-  'device_time',
-  'device_id',
-  'external_ref',
-  'conflict',
-  'validate_as_of',
-  'reverses_scan_id',
-  'token_id',
-  'zone_id',
-  'direction',
-  'use_scan_id',
-]
-
 /** The columns that are cleared when the data of a holder is erased. */
 const PERSONAL = ['external_pass_id', 'payload_digest', 'context', 'reversal_reason', 'message']
 
@@ -101,28 +79,12 @@ const PERSONAL = ['external_pass_id', 'payload_digest', 'context', 'reversal_rea
  * Makes the ledger append-only. Allows only two kinds of updates: an erasure, and the change that marks an entry as
  * chained and sets its salt.
  */
-async function keepAppendOnly(db: Knex): Promise<void> {
-  const same = 'is not distinct from'
-  const isSame = (columns: string[]) => columns.map((column) => `new.${column} ${same} old.${column}`).join(' and ')
+async function protectLedger(db: Knex): Promise<void> {
+  const isFactual = await keepsAllExcept(db, 'scans', [...PERSONAL, 'chained', 'salt', 'commitment'])
   const isErased = PERSONAL.map((column) => `new.${column} ${column === 'message' ? `= 'Erased.'` : 'is null'}`)
-  const isAllowed = `${isSame(FACTS)} and ((${isErased.join(' and ')} and new.salt is null and ${isSame(['chained'])})
-    or (${isSame(PERSONAL)} and old.salt is null and new.commitment is null and not old.chained and new.chained))`
-  const message = 'the ledger of scans is append-only'
-  await inDialect(db, {
-    async postgres() {
-      await db.raw(`create function reject_ledger_change() returns trigger language plpgsql as
-        $$ begin raise exception '${message}'; end $$`)
-      await db.raw(`create trigger scans_no_delete before delete or truncate on scans
-        for each statement execute function reject_ledger_change()`)
-      await db.raw(`create trigger scans_no_update before update on scans
-        for each row when (not (${isAllowed})) execute function reject_ledger_change()`)
-    },
-    async sqlite() {
-      const reject = `begin select raise(abort, '${message}'); end`
-      await db.raw(`create trigger scans_no_delete before delete on scans ${reject}`)
-      await db.raw(`create trigger scans_no_update before update on scans when not (${isAllowed}) ${reject}`)
-    },
-  })
+  const isAllowed = `${isFactual} and ((${isErased.join(' and ')} and new.salt is null and ${keeps(['chained'])})
+    or (${keeps(PERSONAL)} and old.salt is null and new.commitment is null and not old.chained and new.chained))`
+  await keepAppendOnly(db, 'scans', isAllowed, 'the ledger of scans is')
 }
 
 /** Creates the table of accepted scans that were not reversed. */
@@ -180,14 +142,11 @@ const SHOWN = [
 ].join(', ')
 
 async function keepPositionsPostgres(db: Knex): Promise<void> {
-  await db.raw(`create function record_pass_change() returns trigger language plpgsql as $$
-    begin new.change_position := pg_current_xact_id(); return new; end $$`)
-  await db.raw(`create trigger passes_in_order before update of ${SHOWN} on passes
-    for each row execute function record_pass_change()`)
-  await db.raw(`create function record_name_change() returns trigger language plpgsql as $$
-    begin new.name_position := pg_current_xact_id(); return new; end $$`)
-  await db.raw(`create trigger templates_in_order before update of name on templates
-    for each row when (old.name <> new.name) execute function record_name_change()`)
+  const record = (column: string) => `new.${column} := pg_current_xact_id(); return new;`
+  const onPasses = `before update of ${SHOWN} on passes for each row`
+  await createTrigger(db, 'passes_in_order', onPasses, record('change_position'))
+  const onTemplates = 'before update of name on templates for each row when (old.name <> new.name)'
+  await createTrigger(db, 'templates_in_order', onTemplates, record('name_position'))
 }
 
 async function keepPositionsSqlite(db: Knex): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { inDialect } from '../../db/dialect.ts'
-import { columnTypes, QUEUE_VACUUM, setStorage } from './columns.ts'
+import { columnTypes, createTrigger, QUEUE_VACUUM, setStorage } from './columns.ts'
 
 export async function createWebhooks(db: Knex): Promise<void> {
   await createEvents(db)
@@ -132,14 +132,12 @@ async function createDeliveryKeys(db: Knex): Promise<void> {
   const columns = 'id, workspace_id, webhook_id, event_type, event_id'
   await inDialect(db, {
     async postgres() {
-      await db.raw(`create function add_delivery_keys() returns trigger language plpgsql as $$
-        begin insert into delivery_keys (${columns}) select ${columns} from added; return null; end $$`)
-      await db.raw(`create function delete_delivery_keys() returns trigger language plpgsql as $$
-        begin delete from delivery_keys using deleted where delivery_keys.id = deleted.id; return null; end $$`)
-      await db.raw(`create trigger webhook_deliveries_added after insert on webhook_deliveries
-        referencing new table as added for each statement execute function add_delivery_keys()`)
-      await db.raw(`create trigger webhook_deliveries_deleted after delete on webhook_deliveries
-        referencing old table as deleted for each statement execute function delete_delivery_keys()`)
+      const add = `insert into delivery_keys (${columns}) select ${columns} from added; return null;`
+      const onInsert = 'after insert on webhook_deliveries referencing new table as added for each statement'
+      await createTrigger(db, 'webhook_deliveries_added', onInsert, add)
+      const remove = 'delete from delivery_keys using deleted where delivery_keys.id = deleted.id; return null;'
+      const onDelete = 'after delete on webhook_deliveries referencing old table as deleted for each statement'
+      await createTrigger(db, 'webhook_deliveries_deleted', onDelete, remove)
     },
     async sqlite() {
       await db.raw(`create trigger webhook_deliveries_added after insert on webhook_deliveries
