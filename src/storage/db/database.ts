@@ -126,11 +126,11 @@ export function sqliteFile(url: string): string | undefined {
 function openPostgres(url: string, options: DatabaseOptions): Database {
   const { poolSize = 10, statementLimitMs = STATEMENT_LIMIT_MS } = options
   const { connectionString, settings } = parsePostgresUrl(url)
-  // Read int8 (type 20) as numbers instead of text: our values are milliseconds and counts, which are all safe
-  // integers.
+  // Read int8 (type 20) and numeric (type 1700, such as sums of int8) as numbers instead of text: our values are
+  // milliseconds and counts, which are all safe integers.
   const types = {
     getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-      oid === 20 ? Number : pg.types.getTypeParser(oid, format as 'text'),
+      oid === 20 || oid === 1700 ? Number : pg.types.getTypeParser(oid, format as 'text'),
   }
   const connect = (max: number, own: Settings = {}, responseLimitMs?: number) =>
     knex({
