@@ -3,10 +3,15 @@ import { type ChainName, commitmentOf, type EntryValues, hex } from '../../core/
 import { bindIds, isAmong } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
 import { asId, bytesOfHex, elementsOfJson, rowsAsJson, strictValue } from '../db/values.ts'
+import { SCAN } from '../scans/scan-row.ts'
+
+/** The columns of a scan that an erasure can clear. */
+const PERSONAL = ['context', 'external_pass_id', 'message', 'payload_digest', 'reversal_reason']
 
 /**
- * The columns of a table that are covered by its evidence chain, sorted by name as canonical JSON requires. If a
- * migration adds a column, add the column to `fixed` or `personal`. A null column does not change existing digests.
+ * The columns of a table that are covered by its evidence chain, sorted by name as canonical JSON requires. All fields
+ * of a scan are covered. If a migration adds a column, add the column to `fixed`, or to the mapping `SCAN`. A null
+ * column does not change existing digests.
  */
 interface ChainedTable {
   table: string
@@ -19,35 +24,8 @@ interface ChainedTable {
 export const chainedTables: Record<ChainName, ChainedTable> = {
   scans: {
     table: 'scans',
-    fixed: [
-      'conflict',
-      'device_id',
-      'device_time',
-      'direction',
-      'external_ref',
-      'id',
-      'matched_count',
-      'pass_id',
-      'prior_count',
-      'project_id',
-      'reason',
-      'reason_code',
-      'recorded_at',
-      'redemption',
-      'result',
-      'reverses_scan_id',
-      'scan_context_key',
-      'scanned_at',
-      'template_id',
-      'template_version_id',
-      'token_id',
-      'use_scan_id',
-      'validate_as_of',
-      'verified',
-      'workspace_id',
-      'zone_id',
-    ],
-    personal: ['context', 'external_pass_id', 'message', 'payload_digest', 'reversal_reason'],
+    fixed: [...SCAN.columns, 'workspace_id'].filter((column) => !PERSONAL.includes(column)).sort(),
+    personal: PERSONAL,
   },
   audit: {
     table: 'audit_entries',
