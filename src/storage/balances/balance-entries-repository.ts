@@ -1,6 +1,16 @@
 import { insertRows, isOneOf, selectForEach } from '../db/bulk-rows.ts'
 import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
-import { mapping, number, optionalText, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import {
+  findRecord,
+  listRecords,
+  mapping,
+  number,
+  optionalText,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 const ENTRY = mapping({
@@ -22,8 +32,6 @@ const ENTRY = mapping({
 /** A change of a balance. Entries are only added, never changed. */
 export interface StoredEntry extends RecordOf<typeof ENTRY> {}
 
-type Row = RowOf<typeof ENTRY>
-
 export interface BalanceOfPass {
   passId: string
   name: string
@@ -32,8 +40,7 @@ export interface BalanceOfPass {
 /** The entries of balances. Callers of `insert` must lock the passes first, and write the balances' sums. */
 export class BalanceEntries extends Repository {
   async find(workspaceId: string, { passId, name }: BalanceOfPass, id: string): Promise<StoredEntry | undefined> {
-    const row: Row | undefined = await this.ofBalance(workspaceId, { passId, name }).where({ id }).first()
-    return row && ENTRY.read(row)
+    return findRecord(this.ofBalance(workspaceId, { passId, name }).where({ id }), ENTRY.read)
   }
 
   list(workspaceId: string, balance: BalanceOfPass, page: PageRequest): Promise<ListPage<StoredEntry>> {
@@ -51,7 +58,7 @@ export class BalanceEntries extends Repository {
       given: { pass_id: 'uuid', name: 'text', external_ref: 'text' } as const,
       items: refs.map(({ passId, name, externalRef }) => ({ pass_id: passId, name, external_ref: externalRef })),
     }
-    const rows = await selectForEach<Row & { n: number }>(
+    const rows = await selectForEach<RowOf<typeof ENTRY> & { n: number }>(
       this.db,
       workspaceId,
       lookup,
@@ -63,15 +70,12 @@ export class BalanceEntries extends Repository {
   }
 
   async listOfScan(workspaceId: string, scanId: string): Promise<StoredEntry[]> {
-    const rows: Row[] = await this.db('balance_entries').where({ workspace_id: workspaceId, scan_id: scanId })
-    return rows.map(ENTRY.read)
+    return listRecords(this.db('balance_entries').where({ workspace_id: workspaceId, scan_id: scanId }), ENTRY.read)
   }
 
   async listReversals(workspaceId: string, entryIds: string[]): Promise<StoredEntry[]> {
-    const rows: Row[] = await this.db('balance_entries')
-      .where({ workspace_id: workspaceId })
-      .where(isOneOf(this.db, 'reverses_entry_id', entryIds))
-    return rows.map(ENTRY.read)
+    const ofWorkspace = this.db('balance_entries').where({ workspace_id: workspaceId })
+    return listRecords(ofWorkspace.where(isOneOf(this.db, 'reverses_entry_id', entryIds)), ENTRY.read)
   }
 
   async insert(workspaceId: string, entries: StoredEntry[]): Promise<void> {

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { SetupError } from '../../core/errors.ts'
 import type { Database } from '../db/database.ts'
 import { lockTables, readByKeys } from '../db/dialect.ts'
+import { countRows } from '../db/repository.ts'
 import {
   type Notation,
   notationFor,
@@ -95,7 +96,7 @@ async function copyTables(
 ): Promise<CopiedTable[]> {
   const notation = notationFor(to.writer)
   let total = 0
-  for (const { table } of pairs) total += 2 * Number((await source(table.name).count({ n: '*' }).first())!.n)
+  for (const { table } of pairs) total += 2 * (await countRows(source(table.name)))
   let rows = 0
   const passed = (step: 'copy' | 'check') => (count: number) => {
     rows += count

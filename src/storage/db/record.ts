@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 
 /**
  * A field of a record. The field converts between the value and its stored form. The name of its column is the name of
- * the field in snake case.
+ * the field in snake case, unless `inColumn` sets another one.
  */
 export interface Field<Value, Stored> {
   read(stored: Stored): Value
@@ -32,7 +32,8 @@ export interface Mapping<F extends Fields> {
 }
 
 type Values<F extends Fields> = { [Name in keyof F]: ReturnType<F[Name]['read']> }
-type Row<F extends Fields> = { [Name in keyof F as SnakeCase<Name & string>]: ReturnType<F[Name]['write']> }
+type Row<F extends Fields> = { [Name in keyof F as ColumnOf<F[Name], Name & string>]: ReturnType<F[Name]['write']> }
+type ColumnOf<F, Name extends string> = F extends { column: infer Column extends string } ? Column : SnakeCase<Name>
 type SnakeCase<Text extends string> = Text extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Text
@@ -56,6 +57,10 @@ export function nullable<Value, Stored>({ read, write }: Field<Value, Stored>): 
   }
 }
 
+export function inColumn<Column extends string, Value, Stored>(column: Column, field: Field<Value, Stored>) {
+  return { ...field, column }
+}
+
 export const text = plain<string>()
 export const number = plain<number>()
 export const optionalText = plain<string | null>()
@@ -67,6 +72,20 @@ export const flag: Field<boolean, boolean | number> = { read: Boolean, write: (v
 /** A time, stored in milliseconds since 1970. */
 export const time: Field<Date, number> = { read: (stored) => new Date(stored), write: (value) => value.getTime() }
 export const optionalTime = nullable(time)
+
+/** Runs a query and reads its first row. Returns `undefined` if there is none. */
+export async function findRecord<Row, Value>(
+  query: Knex.QueryBuilder,
+  read: (row: Row) => Value,
+): Promise<Value | undefined> {
+  const row: Row | undefined = await query.first()
+  return row === undefined ? undefined : read(row)
+}
+
+export async function listRecords<Row, Value>(query: Knex.QueryBuilder, read: (row: Row) => Value): Promise<Value[]> {
+  const rows: Row[] = await query
+  return rows.map((row) => read(row))
+}
 
 export function mapping<F extends Fields>(fields: F): Mapping<F> {
   const all = Object.entries(fields as unknown as Record<string, Field<unknown, unknown>>).map(([name, field]) => ({

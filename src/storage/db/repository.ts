@@ -45,9 +45,28 @@ export abstract class Repository {
   }
 }
 
+/** Restricts a query to the rows whose column has one of the values, which can include null. */
+export function whereOneOrNull(
+  query: Knex.QueryBuilder,
+  column: string | Knex.Raw,
+  values: readonly (string | null)[],
+): void {
+  query.whereIn(
+    column as string,
+    values.filter((value) => value !== null),
+  )
+  if (values.includes(null)) query.orWhereNull(column as string)
+}
+
 export async function countRows(query: Knex.QueryBuilder): Promise<number> {
   const { n } = await query.clone().count({ n: '*' }).first()
-  return Number(n)
+  return n
+}
+
+/** Inserts a row, unless a row with the same unique key exists. Returns whether the row was inserted. */
+export async function insertNew(db: Knex, table: string, row: object, key: string[]): Promise<boolean> {
+  const inserted = await db(table).insert(row).onConflict(key).ignore().returning(key)
+  return inserted.length > 0
 }
 
 function rejectWrite(): never {

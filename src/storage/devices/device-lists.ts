@@ -46,13 +46,13 @@ export class DeviceLists extends Repository {
     const sql = ['apple_registrations', 'former_registrations'].map(
       (table) => `select 1 from ${table} where device_id = :deviceId`,
     )
-    const [row] = await runPrepared<{ n: number | string }>(
+    const [row] = await runPrepared<{ n: number }>(
       this.db,
       'count-of-device',
       { deviceId, max },
       () => `select count(*) as n from (${sql.join(' union all ')} limit :max) as passes`,
     )
-    return Number(row!.n)
+    return row!.n
   }
 
   /** Returns the number of passes of each device in a workspace. Omits devices without any. */
@@ -62,13 +62,13 @@ export class DeviceLists extends Repository {
         where ${boundColumn(this.db, 'workspace_id')} = :workspaceId and ${isAmong(this.db, 'device_id', 'deviceIds', 'text')}`,
     )
     const values = { workspaceId, deviceIds: bindIds(this.db, deviceIds) }
-    const rows = await runPrepared<{ device_id: string; n: number | string }>(
+    const rows = await runPrepared<{ device_id: string; n: number }>(
       this.db,
       'count-of-devices',
       values,
       () => `select device_id, count(*) as n from (${sql.join(' union all ')}) as passes group by device_id`,
     )
-    return new Map(rows.map(({ device_id, n }) => [device_id, Number(n)]))
+    return new Map(rows.map(({ device_id, n }) => [device_id, n]))
   }
 
   /**

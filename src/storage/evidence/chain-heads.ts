@@ -1,15 +1,24 @@
 import { type ChainName, GENESIS } from '../../core/rules/evidence/chain.ts'
 import type { SignedHead } from '../../core/rules/evidence/verification.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { type Field, mapping, number, plain, type RowOf, text } from '../db/record.ts'
+import {
+  type Field,
+  findRecord,
+  listRecords,
+  mapping,
+  number,
+  plain,
+  type RecordOf,
+  type RowOf,
+  text,
+} from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import type { ChainKey } from './chains.ts'
 
+const KEYS = mapping({ workspaceId: text, publicKey: text, sealedKey: text })
+
 /** The signing keys of a workspace: the public key as PEM, and the private key, sealed with the server key. */
-export interface ChainKeys {
-  publicKey: string
-  sealedKey: string
-}
+export interface ChainKeys extends RecordOf<typeof KEYS> {}
 
 const HOUR_MS = 3_600_000
 
@@ -19,8 +28,8 @@ export class ChainHeads extends Repository {
   async lock(keys: ChainKey[]): Promise<SignedHead[]> {
     const pairs = keys.map(({ workspaceId, chain }) => [workspaceId, chain])
     const query = this.db('chain_heads').whereIn(['workspace_id', 'chain'], pairs).orderBy(['workspace_id', 'chain'])
-    const rows: HeadRow[] = await query.forUpdate().select()
-    if (rows.length === keys.length) return rows.map(HEAD.read)
+    const heads = await listRecords(query.forUpdate(), HEAD.read)
+    if (heads.length === keys.length) return heads
     const sorted = keys.toSorted((a, b) => compare(a.workspaceId, b.workspaceId) || compare(a.chain, b.chain))
     await insertRows(
       this.db,
@@ -28,7 +37,7 @@ export class ChainHeads extends Repository {
       sorted.map((key) => HEAD.write(beginning(key))),
       'on conflict (workspace_id, chain) do nothing',
     )
-    return (await query.clone().forUpdate().select()).map(HEAD.read)
+    return listRecords(query.clone(), HEAD.read)
   }
 
   /** Writes each head as the current head of its chain, and as the last head of its hour. */
@@ -48,18 +57,16 @@ export class ChainHeads extends Repository {
 
   /** Returns the keys of a workspace; `undefined` before its first entry is chained. */
   async findKeys(workspaceId: string): Promise<ChainKeys | undefined> {
-    const row: KeyRow | undefined = await this.db('chain_keys').where({ workspace_id: workspaceId }).first()
-    return row && { publicKey: row.public_key, sealedKey: row.sealed_key }
+    return findRecord(this.db('chain_keys').where({ workspace_id: workspaceId }), KEYS.read)
   }
 
-  async listKeys(): Promise<(ChainKeys & { workspaceId: string })[]> {
-    const rows: KeyRow[] = await this.db('chain_keys').select()
-    return rows.map((row) => ({ workspaceId: row.workspace_id, publicKey: row.public_key, sealedKey: row.sealed_key }))
+  async listKeys(): Promise<ChainKeys[]> {
+    return listRecords(this.db('chain_keys'), KEYS.read)
   }
 
   /** Inserts the keys of a workspace unless it has keys. Returns the stored keys. */
-  async insertKeys(workspaceId: string, { publicKey, sealedKey }: ChainKeys): Promise<ChainKeys> {
-    const row = { workspace_id: workspaceId, public_key: publicKey, sealed_key: sealedKey }
+  async insertKeys(workspaceId: string, keys: Omit<ChainKeys, 'workspaceId'>): Promise<ChainKeys> {
+    const row = KEYS.write({ workspaceId, ...keys })
     await this.db('chain_keys').insert(row).onConflict('workspace_id').ignore()
     return (await this.findKeys(workspaceId))!
   }
@@ -67,12 +74,6 @@ export class ChainHeads extends Repository {
   async resealKey(workspaceId: string, sealedKey: string): Promise<void> {
     await this.db('chain_keys').where({ workspace_id: workspaceId }).update({ sealed_key: sealedKey })
   }
-}
-
-interface KeyRow {
-  workspace_id: string
-  public_key: string
-  sealed_key: string
 }
 
 /** A field for a digest or a signature, which is written as a buffer because both drivers accept buffers. */

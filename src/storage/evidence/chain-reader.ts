@@ -1,9 +1,10 @@
 import { type ChainName, chainNames } from '../../core/rules/evidence/chain.ts'
 import type { ChainedEntry, SignedHead } from '../../core/rules/evidence/verification.ts'
+import { findRecord, listRecords } from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 import { asJson } from '../db/values.ts'
 import { HEAD, type HeadRow } from './chain-heads.ts'
-import { type ChainKey, Chains, toBlock, WHOLE_DATABASE } from './chains.ts'
+import { BLOCK, type ChainKey, Chains, WHOLE_DATABASE } from './chains.ts'
 import { chainedTables, readEntries } from './entries.ts'
 
 /** An entry that might be missing from its chain. */
@@ -23,17 +24,13 @@ export class ChainReader extends Repository {
   }
 
   async findHead({ workspaceId, chain }: ChainKey): Promise<SignedHead | undefined> {
-    const row: HeadRow | undefined = await this.db('chain_heads').where({ workspace_id: workspaceId, chain }).first()
-    return row && HEAD.read(row)
+    return findRecord(this.db('chain_heads').where({ workspace_id: workspaceId, chain }), HEAD.read)
   }
 
   /** Returns the last head of each hour, oldest first. */
   async listHourlyHeads({ workspaceId, chain }: ChainKey): Promise<(SignedHead & { hour: number })[]> {
-    const rows: (HeadRow & { hour: number })[] = await this.db('chain_signed_heads')
-      .where({ workspace_id: workspaceId, chain })
-      .orderBy('hour')
-      .select()
-    return rows.map((row) => ({ ...HEAD.read(row), hour: row.hour }))
+    const ofChain = this.db('chain_signed_heads').where({ workspace_id: workspaceId, chain }).orderBy('hour')
+    return listRecords(ofChain, (row: HeadRow & { hour: number }) => ({ ...HEAD.read(row), hour: row.hour }))
   }
 
   /**
@@ -65,13 +62,11 @@ export class ChainReader extends Repository {
 
   /** Returns the last sequence in the blocks of a chain; 0 for a chain without blocks. */
   async findLastSequence({ workspaceId, chain }: ChainKey): Promise<number> {
-    const row = await this.db('chain_blocks')
+    const newestFirst = this.db('chain_blocks')
       .where({ workspace_id: workspaceId, chain })
       .orderBy('first_sequence', 'desc')
-      .first()
-    if (!row) return 0
-    const { firstSequence, digests } = toBlock(row)
-    return firstSequence + digests.length - 1
+    const last = await findRecord(newestFirst, BLOCK.read)
+    return last ? last.firstSequence + last.digests.length - 1 : 0
   }
 
   /** Returns the next entries, by ID, that are marked as chained. Each of them should be in a block or pending. */
@@ -93,17 +88,15 @@ export class ChainReader extends Repository {
    */
   async findPending(chain?: ChainName): Promise<{ count: number; newCount: number; firstId: string | null }> {
     const length = `json_array_length(${asJson(this.db, 'entry_ids')})`
-    const rows: { adopted: boolean | number; entries: number | string; first_id: string }[] = await this.db(
-      'chain_pending',
-    )
+    const rows: { adopted: boolean | number; entries: number; first_id: string }[] = await this.db('chain_pending')
       .where(chain === undefined ? {} : { chain })
       .groupBy('adopted')
       .select('adopted', this.db.raw(`sum(${length}) as entries, min(cast(id as text)) as first_id`))
     let count = 0
     for (const name of chainNames) if (chain === undefined || chain === name) count += await this.countUnchained(name)
-    for (const { entries } of rows) count += Number(entries)
+    for (const { entries } of rows) count += entries
     const recent = rows.find(({ adopted }) => !adopted)
-    return { count, newCount: Number(recent?.entries ?? 0), firstId: recent?.first_id ?? null }
+    return { count, newCount: recent?.entries ?? 0, firstId: recent?.first_id ?? null }
   }
 
   private async countUnchained(chain: ChainName): Promise<number> {

@@ -5,6 +5,19 @@ import { NIL_UUID } from '../../core/uuid.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { bindIds, isAmong } from '../db/dialect.ts'
 import { runPrepared, runSilently } from '../db/prepared.ts'
+import {
+  type Field,
+  flag,
+  inColumn,
+  json,
+  listRecords,
+  mapping,
+  number,
+  plain,
+  type RecordOf,
+  type RowOf,
+  text,
+} from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { randomBytes } from '../db/values.ts'
 import { chainedTables, type Entry, readEntries } from './entries.ts'
@@ -17,23 +30,49 @@ export interface ChainKey {
   chain: ChainName
 }
 
-/** A row of the queue of entries to chain: the entries that one statement wrote, or that one call of `adopt` queued. */
-export interface PendingEntries extends ChainKey {
-  id: string
+/** The fields of entries that were written or queued together. */
+const together = {
+  workspaceId: text,
+  chain: plain<ChainName>(),
   /**
    * Whether `adopt` queued the entries, because they are older than the chain or an older version of the program wrote
    * them.
    */
-  isAdopted: boolean
-  entryIds: string[]
+  isAdopted: inColumn('adopted', flag),
 }
 
+const PENDING = mapping({ id: text, ...together, entryIds: json<string[]>() })
+
+/** A row of the queue of entries to chain: the entries that one statement wrote, or that one call of `adopt` queued. */
+export interface PendingEntries extends RecordOf<typeof PENDING> {}
+
+export const BLOCK = mapping({
+  ...together,
+  firstSequence: number,
+  entryIds: packed(16, formatUuid, parseUuid),
+  digests: packed(
+    32,
+    (digest) => digest,
+    (digest) => digest,
+  ),
+})
+
 /** Entries that were chained together, in order. */
-export interface Block extends ChainKey {
-  firstSequence: number
-  isAdopted: boolean
-  entryIds: string[]
-  digests: Uint8Array[]
+export interface Block extends RecordOf<typeof BLOCK> {}
+
+/** A list of values of equal size, which is stored as one sequence of bytes. */
+function packed<Value>(
+  size: number,
+  parse: (bytes: Uint8Array) => Value,
+  format: (value: Value) => Uint8Array,
+): Field<Value[], Uint8Array> {
+  return {
+    read: (stored) =>
+      Array.from({ length: Math.ceil(stored.length / size) }, (_, n) =>
+        parse(stored.subarray(n * size, (n + 1) * size)),
+      ),
+    write: (values) => Buffer.concat(values.map(format)),
+  }
 }
 
 /** The length of a salt: 128 random bits, so that erased values cannot be guessed from their commitment. */
@@ -47,9 +86,7 @@ export class Chains extends Repository {
    */
   async insertPending(workspaceId: string | null, chain: ChainName, entryIds: string[]): Promise<void> {
     if (entryIds.length === 0) return
-    await insertRows(this.db, 'chain_pending', [
-      toPendingRow({ ...keyOf(workspaceId, chain), isAdopted: false, entryIds }),
-    ])
+    await insertRows(this.db, 'chain_pending', [toPendingRow(workspaceId, { chain, isAdopted: false, entryIds })])
   }
 
   async hasPending(): Promise<boolean> {
@@ -73,19 +110,15 @@ export class Chains extends Repository {
     if (rows.length === 0) return 0
     const random = randomBytes(this.db, SALT_BYTES)
     const salt = personal.length > 0 ? `, salt = case when commitment is null then ${random} end` : ''
+    const ids = rows.map(({ id }) => id)
     await runPrepared(
       this.db,
       `adopt-${chain}`,
-      {
-        ids: bindIds(
-          this.db,
-          rows.map(({ id }) => id),
-        ),
-      },
+      { ids: bindIds(this.db, ids) },
       () => `update ${table} set chained = true${salt} where ${isAmong(this.db, 'id', 'ids')}`,
     )
     const pending = [...groupBy(rows, ({ workspace_id }) => workspace_id)].map(([workspaceId, entries]) =>
-      toPendingRow({ ...keyOf(workspaceId, chain), isAdopted: true, entryIds: entries.map(({ id }) => id) }),
+      toPendingRow(workspaceId, { chain, isAdopted: true, entryIds: entries.map(({ id }) => id) }),
     )
     await insertRows(this.db, 'chain_pending', pending)
     return rows.length
@@ -103,10 +136,10 @@ export class Chains extends Repository {
   async takePending(limit: number, broken: ChainKey[] = []): Promise<PendingEntries[]> {
     const query = this.db('chain_pending').orderBy('id').limit(limit)
     for (const { workspaceId, chain } of broken) query.whereNot({ workspace_id: workspaceId, chain })
-    const rows: PendingRow[] = await query.forUpdate().skipLocked().select()
+    const rows: RowOf<typeof PENDING>[] = await query.forUpdate().skipLocked()
     const pending: PendingEntries[] = []
     for (let taken = 0; taken < limit && pending.length < rows.length; taken += pending.at(-1)!.entryIds.length) {
-      pending.push(toPending(rows[pending.length]!))
+      pending.push(PENDING.read(rows[pending.length]!))
     }
     return pending
   }
@@ -126,19 +159,23 @@ export class Chains extends Repository {
   }
 
   async insertBlocks(blocks: Block[]): Promise<void> {
-    await insertRows(this.db, 'chain_blocks', blocks.map(toBlockRow))
+    await insertRows(
+      this.db,
+      'chain_blocks',
+      blocks.map((block) => BLOCK.write(block)),
+    )
   }
 
   /** Returns the audit chains whose first block contains only expired entries. */
   async listTrimmable(before: Date): Promise<ChainKey[]> {
-    const heads: { workspace_id: string; chain: ChainName; base_sequence: number }[] = await this.db('chain_heads')
+    const heads: (ChainKey & { baseSequence: number })[] = await this.db('chain_heads')
       .where({ chain: 'audit' })
       .where('sequence', '>', 0)
-      .select('workspace_id', 'chain', 'base_sequence')
+      .select({ workspaceId: 'workspace_id', chain: 'chain', baseSequence: 'base_sequence' })
     const keys: ChainKey[] = []
-    for (const head of heads) {
-      const [first] = await this.listBlocks(toKey(head), head.base_sequence, 1)
-      if (first && isOlder(first, before)) keys.push(toKey(head))
+    for (const { baseSequence, ...key } of heads) {
+      const [first] = await this.listBlocks(key, baseSequence, 1)
+      if (first && isOlder(first, before)) keys.push(key)
     }
     return keys
   }
@@ -162,81 +199,24 @@ export class Chains extends Repository {
 
   /** Returns the next blocks of a chain after a sequence, in order. */
   async listBlocks({ workspaceId, chain }: ChainKey, after: number, limit: number): Promise<Block[]> {
-    const rows: BlockRow[] = await this.db('chain_blocks')
+    const blocks = this.db('chain_blocks')
       .where({ workspace_id: workspaceId, chain })
       .where('first_sequence', '>', after)
       .orderBy('first_sequence')
       .limit(limit)
-      .select()
-    return rows.map(toBlock)
+    return listRecords(blocks, BLOCK.read)
   }
 }
 
-interface PendingRow {
-  id: string
-  workspace_id: string
-  chain: ChainName
-  adopted: boolean | number
-  entry_ids: string
-}
-
-interface BlockRow {
-  workspace_id: string
-  chain: ChainName
-  first_sequence: number
-  adopted: boolean | number
-  entry_ids: Uint8Array
-  digests: Uint8Array
-}
-
-function toKey({ workspace_id: workspaceId, chain }: { workspace_id: string; chain: ChainName }): ChainKey {
-  return { workspaceId, chain }
-}
-
-function toPending(row: PendingRow): PendingEntries {
-  return { ...toKey(row), id: row.id, isAdopted: Boolean(row.adopted), entryIds: JSON.parse(row.entry_ids) }
-}
-
-function toPendingRow({ workspaceId, chain, isAdopted, entryIds }: Omit<PendingEntries, 'id'>): PendingRow {
-  const [id] = entryIds as [string]
-  return { id, workspace_id: workspaceId, chain, adopted: isAdopted, entry_ids: JSON.stringify(entryIds) }
-}
-
-export function toBlock(row: BlockRow): Block {
-  const { first_sequence: firstSequence, adopted } = row
-  const digests = split(row.digests, DIGEST_BYTES)
-  return {
-    ...toKey(row),
-    firstSequence,
-    isAdopted: Boolean(adopted),
-    entryIds: split(row.entry_ids, ID_BYTES).map(formatUuid),
-    digests,
-  }
-}
-
-function toBlockRow({ workspaceId, chain, firstSequence, isAdopted, entryIds, digests }: Block): BlockRow {
-  return {
-    workspace_id: workspaceId,
-    chain,
-    first_sequence: firstSequence,
-    adopted: isAdopted,
-    entry_ids: Buffer.concat(entryIds.map(parseUuid)),
-    digests: Buffer.concat(digests),
-  }
-}
-
-const ID_BYTES = 16
-const DIGEST_BYTES = 32
-
-function split(bytes: Uint8Array, size: number): Uint8Array[] {
-  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) => bytes.subarray(n * size, (n + 1) * size))
+function toPendingRow(
+  workspaceId: string | null,
+  entries: Pick<PendingEntries, 'chain' | 'isAdopted' | 'entryIds'>,
+): RowOf<typeof PENDING> {
+  const [id] = entries.entryIds as [string]
+  return PENDING.write({ id, workspaceId: workspaceId ?? WHOLE_DATABASE, ...entries })
 }
 
 function isOlder({ entryIds }: Block, before: Date): boolean {
   const bound = idBound(before.getTime())
   return entryIds.every((id) => id < bound)
-}
-
-function keyOf(workspaceId: string | null, chain: ChainName): ChainKey {
-  return { workspaceId: workspaceId ?? WHOLE_DATABASE, chain }
 }

@@ -1,23 +1,37 @@
 import type { Platform } from '../../core/contract/schemas/platform.ts'
 import { MAX_JOB_LAPSES } from '../../core/rules/sending/retries.ts'
-import { idIsChosen, toDate } from '../db/dialect.ts'
-import { mapping, number, optionalText, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { idIsChosen } from '../db/dialect.ts'
+import {
+  inColumn,
+  listRecords,
+  mapping,
+  number,
+  optionalText,
+  optionalTime,
+  plain,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { type JobKind, kinds } from './job-kinds.ts'
 import { waitsIn } from './turns.ts'
 
-export interface BacklogCounts {
-  kind: JobKind
+const COUNTS = mapping({
+  kind: plain<JobKind>(),
   /** Jobs that are due or scheduled. */
-  waiting: number
-  running: number
+  waiting: number,
+  running: number,
   /** Jobs discarded after their last attempt. An operator has to retry or delete them. */
-  discarded: number
+  discarded: number,
   /** Jobs quarantined because their worker stopped or hung each time. An operator has to retry or delete them. */
-  quarantined: number
+  quarantined: number,
   /** The earliest due time of a waiting job, or `null` if none is waiting. */
-  oldestRunAt: Date | null
-}
+  oldestRunAt: optionalTime,
+})
+
+export interface BacklogCounts extends RecordOf<typeof COUNTS> {}
 
 const FAILED = mapping({
   id: text,
@@ -27,11 +41,11 @@ const FAILED = mapping({
   correlationId: optionalText,
   attempts: number,
   failedAt: time,
+  error: inColumn('last_error', text),
 })
 
 export interface FailedJob extends RecordOf<typeof FAILED> {
   state: 'discarded' | 'quarantined'
-  error: string
 }
 
 export interface FailedJobFilter {
@@ -46,11 +60,6 @@ export interface JobsOfIdentity {
   identityId: string | null
 }
 
-interface Row extends RowOf<typeof FAILED> {
-  last_error: string
-  lapses: number
-}
-
 export const isQuarantined = `lapses >= ${MAX_JOB_LAPSES}`
 
 /** The maximum number of jobs that one statement postpones or makes due. */
@@ -59,7 +68,7 @@ const MAX_MOVED = 5_000
 export class Backlog extends Repository {
   async counts(): Promise<BacklogCounts[]> {
     const waits = 'claim_token is null and failed_at is null'
-    const rows = await this.db('jobs')
+    const counts = this.db('jobs')
       .groupBy('kind')
       .orderBy('kind')
       .select(
@@ -70,23 +79,15 @@ export class Backlog extends Repository {
         this.db.raw(`sum(case when failed_at is not null and ${isQuarantined} then 1 else 0 end) as quarantined`),
         this.db.raw(`min(case when ${waits} then run_at end) as oldest_run_at`),
       )
-    return rows.map((row) => ({
-      kind: row.kind,
-      waiting: Number(row.waiting),
-      running: Number(row.running),
-      discarded: Number(row.discarded),
-      quarantined: Number(row.quarantined),
-      oldestRunAt: toDate(row.oldest_run_at),
-    }))
+    return listRecords(counts, COUNTS.read)
   }
 
   /** Returns discarded and quarantined jobs, the newest failure first. */
   async listFailed(filter: FailedJobFilter, limit: number): Promise<FailedJob[]> {
-    const rows: Row[] = await this.failed(filter).orderBy('failed_at', 'desc').orderBy('id', 'desc').limit(limit)
-    return rows.map((row) => ({
+    const failed = this.failed(filter).orderBy('failed_at', 'desc').orderBy('id', 'desc').limit(limit)
+    return listRecords(failed, (row: RowOf<typeof FAILED> & { lapses: number }) => ({
       ...FAILED.read(row),
       state: row.lapses >= MAX_JOB_LAPSES ? 'quarantined' : 'discarded',
-      error: row.last_error,
     }))
   }
 

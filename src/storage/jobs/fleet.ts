@@ -1,3 +1,4 @@
+import { json, listRecords, mapping, number, type RecordOf, text } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 /** Leases for work that only one process of a fleet does at a time. A holder is the ID of a process. */
@@ -44,26 +45,24 @@ function tooLate(at: Date, seconds: number): number {
   return at.getTime() + 2 * seconds * 1000
 }
 
-export interface Instance {
-  id: string
+const INSTANCE = mapping({
+  id: text,
   /** A counter that increases with each write, so that other servers notice if this server stopped. */
-  heartbeat: number
+  heartbeat: number,
   /** The number of accepted requests by rate-limit key. Contains only recent keys. */
-  usage: Record<string, number>
-}
+  usage: json<Record<string, number>>(),
+})
+
+export interface Instance extends RecordOf<typeof INSTANCE> {}
 
 /** The state that servers with shared rate limits exchange: each writes its own row and reads the others. */
 export class Instances extends Repository {
-  async write({ id, heartbeat, usage }: Instance): Promise<void> {
-    await this.db('instances')
-      .insert({ id, heartbeat, usage: JSON.stringify(usage) })
-      .onConflict('id')
-      .merge()
+  async write(instance: Instance): Promise<void> {
+    await this.db('instances').insert(INSTANCE.write(instance)).onConflict('id').merge()
   }
 
   async listOthers(id: string): Promise<Instance[]> {
-    const rows: { id: string; heartbeat: number; usage: string }[] = await this.db('instances').whereNot({ id })
-    return rows.map((row) => ({ ...row, usage: JSON.parse(row.usage) }))
+    return listRecords(this.db('instances').whereNot({ id }), INSTANCE.read)
   }
 
   async delete(ids: string[]): Promise<void> {

@@ -1,6 +1,6 @@
 import { isTaken } from '../db/database-errors.ts'
-import { mapping, optionalTime, type RecordOf, type RowOf, text } from '../db/record.ts'
-import { Repository } from '../db/repository.ts'
+import { findRecord, mapping, optionalTime, type RecordOf, text } from '../db/record.ts'
+import { insertNew, Repository } from '../db/repository.ts'
 
 const IDENTITY = mapping({
   templateId: text,
@@ -29,12 +29,7 @@ export class JoinIdentities extends Repository {
    */
   async insert(workspaceId: string, identity: Omit<StoredIdentity, 'mailedAt'>): Promise<boolean> {
     const row = { ...IDENTITY.write({ ...identity, mailedAt: null }), workspace_id: workspaceId }
-    const inserted: unknown[] = await this.db('join_identities')
-      .insert(row)
-      .onConflict(['workspace_id', 'template_id', 'digest'])
-      .ignore()
-      .returning('pass_id')
-    return inserted.length > 0
+    return insertNew(this.db, 'join_identities', row, ['workspace_id', 'template_id', 'digest'])
   }
 
   /**
@@ -55,8 +50,7 @@ export class JoinIdentities extends Repository {
   }
 
   async findByPass(workspaceId: string, passId: string): Promise<StoredIdentity | undefined> {
-    const row: RowOf<typeof IDENTITY> | undefined = await this.ofPass(workspaceId, passId).first()
-    return row && IDENTITY.read(row)
+    return findRecord(this.ofPass(workspaceId, passId), IDENTITY.read)
   }
 
   /**

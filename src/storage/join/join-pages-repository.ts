@@ -1,6 +1,7 @@
 import type { JoinPageWrite } from '../../core/contract/join-pages.ts'
 import { isTaken } from '../db/database-errors.ts'
 import {
+  findRecord,
   flag,
   json,
   mapping,
@@ -50,8 +51,7 @@ export class SlugTaken extends Error {}
 /** The pages where visitors create their own passes, at most one per template. */
 export class JoinPages extends Repository {
   async find(workspaceId: string, templateId: string): Promise<StoredJoinPage | undefined> {
-    const row: RowOf<typeof PAGE> | undefined = await this.one(workspaceId, templateId).first()
-    return row && PAGE.read(row)
+    return findRecord(this.one(workspaceId, templateId), PAGE.read)
   }
 
   /** Returns the page with the given slug, in any workspace. */
@@ -74,12 +74,11 @@ export class JoinPages extends Repository {
     fields: JoinPageFields,
     at: Date,
   ): Promise<StoredJoinPage | undefined> {
-    const first = { joined: 0, createdAt: at, updatedAt: at }
-    const row = PAGE.write({ ...fields, ...first, templateId, workspaceId })
-    const { joined: _, created_at: __, template_id: ___, workspace_id: ____, ...changes } = row
+    const changes = PAGE.write({ ...fields, updatedAt: at })
+    const first = PAGE.write({ templateId, workspaceId, joined: 0, createdAt: at })
     try {
       const [stored]: RowOf<typeof PAGE>[] = await this.db('join_pages')
-        .insert(row)
+        .insert({ ...first, ...changes })
         .onConflict('template_id')
         .merge(Object.keys(changes))
         .where('join_pages.workspace_id', workspaceId)

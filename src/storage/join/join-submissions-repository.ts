@@ -1,6 +1,6 @@
 import type { Variables } from '../../core/rules/template/variables.ts'
-import { flag, json, mapping, type RecordOf, type RowOf, text, time } from '../db/record.ts'
-import { Repository } from '../db/repository.ts'
+import { findRecord, flag, json, mapping, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { insertNew, Repository } from '../db/repository.ts'
 import type { PassJoin } from '../passes/pass-row.ts'
 
 /** The pass that a visitor asked for. */
@@ -35,25 +35,16 @@ export class JoinSubmissions extends Repository {
    */
   async insert(workspaceId: string, submission: StoredSubmission): Promise<boolean> {
     const row = { ...SUBMISSION.write(submission), workspace_id: workspaceId }
-    const inserted: unknown[] = await this.db('join_submissions')
-      .insert(row)
-      .onConflict(['workspace_id', 'external_pass_id'])
-      .ignore()
-      .returning('id')
-    return inserted.length > 0
+    return insertNew(this.db, 'join_submissions', row, ['workspace_id', 'external_pass_id'])
   }
 
   async find(workspaceId: string, id: string): Promise<StoredSubmission | undefined> {
-    const row: RowOf<typeof SUBMISSION> | undefined = await this.db('join_submissions')
-      .where({ workspace_id: workspaceId, id })
-      .first()
-    return row && SUBMISSION.read(row)
+    return findRecord(this.one(workspaceId, id), SUBMISSION.read)
   }
 
   /** Clears `holdsPlace`. Returns whether it was set, so that the caller releases the place on the page only once. */
   async removePlace(workspaceId: string, id: string): Promise<boolean> {
-    const held = this.db('join_submissions').where({ workspace_id: workspaceId, id, holds_place: true })
-    return (await held.update({ holds_place: false })) > 0
+    return (await this.one(workspaceId, id).where({ holds_place: true }).update({ holds_place: false })) > 0
   }
 
   /** Deletes up to `limit` submissions from before a time, in all workspaces, and returns them, ordered by template. */
@@ -74,6 +65,10 @@ export class JoinSubmissions extends Repository {
   }
 
   async delete(workspaceId: string, id: string): Promise<boolean> {
-    return (await this.db('join_submissions').where({ workspace_id: workspaceId, id }).delete()) > 0
+    return (await this.one(workspaceId, id).delete()) > 0
+  }
+
+  private one(workspaceId: string, id: string) {
+    return this.db('join_submissions').where({ workspace_id: workspaceId, id })
   }
 }

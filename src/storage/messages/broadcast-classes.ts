@@ -1,5 +1,5 @@
 import type { DeliveryState } from '../../core/contract/notifications.ts'
-import { Repository } from '../db/repository.ts'
+import { insertNew, Repository } from '../db/repository.ts'
 
 /** A class of passes at a platform. A broadcast can send one message to a whole class. */
 export interface BroadcastClass {
@@ -50,12 +50,9 @@ export class BroadcastClasses extends Repository {
     { at, until }: { at: Date; until: Date },
   ): Promise<ClassTurn> {
     const sending = { sending_until: until.getTime() }
-    const made = await this.db('broadcast_classes')
-      .insert({ workspace_id: workspaceId, ...keyOf(ofClass), status: 'PENDING', ...sending })
-      .onConflict(['broadcast_id', 'identity', 'class_suffix'])
-      .ignore()
-      .returning('status')
-    if (made.length > 0) return 'first'
+    const key = keyOf(ofClass)
+    const row = { workspace_id: workspaceId, ...key, status: 'PENDING', ...sending }
+    if (await insertNew(this.db, 'broadcast_classes', row, Object.keys(key))) return 'first'
     const free = this.row(workspaceId, ofClass).where({ status: 'PENDING' }).where('sending_until', '<=', at.getTime())
     return (await free.update(sending)) > 0 ? 'again' : 'busy'
   }

@@ -8,6 +8,7 @@ import type { WrittenText } from '../../core/rules/template/definition-languages
 import { constant, deleteReturningIds, idsMadeAt, insertSelected, joinByKeys } from '../db/dialect.ts'
 import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
 import {
+  findRecord,
   json,
   mapping,
   nullable,
@@ -79,23 +80,23 @@ export class Broadcasts extends Repository {
   }
 
   async find(workspaceId: string, projectId: string, id: string): Promise<StoredBroadcast | undefined> {
-    return toBroadcast(await this.rows(workspaceId).where({ project_id: projectId, id }).first())
+    return findRecord(this.rows(workspaceId).where({ project_id: projectId, id }), toBroadcast)
   }
 
   async findByKey(workspaceId: string, idempotencyKey: string): Promise<StoredBroadcast | undefined> {
-    return toBroadcast(await this.rows(workspaceId).where({ idempotency_key: idempotencyKey }).first())
+    return findRecord(this.rows(workspaceId).where({ idempotency_key: idempotencyKey }), toBroadcast)
   }
 
   /** Locks the broadcast against fan-out and cancellation until the transaction ends. */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredBroadcast | undefined> {
-    return toBroadcast(await this.rows(workspaceId).where({ id }).forUpdate().first())
+    return findRecord(this.rows(workspaceId).where({ id }).forUpdate(), toBroadcast)
   }
 
   /** Returns a page of a project's broadcasts, newest first. */
   async list(workspaceId: string, projectId: string, request: PageRequest): Promise<ListPage<StoredBroadcast>> {
     const filtered = this.rows(workspaceId).where('broadcasts.project_id', projectId)
     const sorted = { ...request, ...NEWEST_FIRST, projectId }
-    return listPage(this.db, filtered, byId('broadcasts'), sorted, (row: Row) => toBroadcast(row)!)
+    return listPage(this.db, filtered, byId('broadcasts'), sorted, toBroadcast)
   }
 
   async deleteScheduled(workspaceId: string, projectId: string, id: string, at: Date): Promise<boolean> {
@@ -175,15 +176,15 @@ export class Broadcasts extends Repository {
     workspaceId: string,
     id: string,
   ): Promise<Omit<BroadcastStats, 'broadcastId' | 'status' | 'classErrors'>> {
-    const rows: { kind: string; n: number | string }[] = await countsOf(this.db, workspaceId, 'notifications')
+    const rows: { kind: string; n: number }[] = await countsOf(this.db, workspaceId, 'notifications')
       .where({ key: id })
       .groupBy('kind')
       .select('kind')
       .sum({ n: 'n' })
     const counts = { fannedOut: 0, pending: 0, sent: 0, partial: 0, failed: 0, skipped: 0 }
     for (const { kind, n } of rows) {
-      counts.fannedOut += Number(n)
-      counts[countNames[deliveryStatus(kind.split('/') as DeliveryState[])]] += Number(n)
+      counts.fannedOut += n
+      counts[countNames[deliveryStatus(kind.split('/') as DeliveryState[])]] += n
     }
     return counts
   }
@@ -206,12 +207,12 @@ export class Broadcasts extends Repository {
         .whereNotNull('installed_at')
     const meant = () => whereIssuedAt(installed(), at)
     // Count one message for each object whose class is unknown, because each such object gets a separate message.
-    const messages: { n: number | string }[] = await meant()
+    const messages: { n: number }[] = await meant()
       .groupBy('passes.google_identity_id')
       .select({ n: this.db.raw('count(distinct coalesce(class_suffix, cast(passes.id as text)))') })
     const inClasses = await countRows(installed().whereIn('class_suffix', meant().select('class_suffix')))
     const reached = await countRows(meant().whereNotNull('class_suffix'))
-    return { messages: messages.map(({ n }) => Number(n)), others: inClasses - reached }
+    return { messages: messages.map(({ n }) => n), others: inClasses - reached }
   }
 
   private rows(workspaceId: string) {
@@ -236,8 +237,8 @@ const countNames = {
   SKIPPED: 'skipped',
 } as const
 
-function toBroadcast(row: Row | undefined): StoredBroadcast | undefined {
-  return row && { ...BROADCAST.read(row), body: toBody(row), googleVia: row.google_via ?? 'object' }
+function toBroadcast(row: Row): StoredBroadcast {
+  return { ...BROADCAST.read(row), body: toBody(row), googleVia: row.google_via ?? 'object' }
 }
 
 export interface Forecast {
@@ -272,7 +273,7 @@ async function forecastBroadcast(
   // Run these slow queries sequentially. Otherwise, they could leave no connections for other reads.
   const passCount = await countRows(passes)
   const apple = await countRows(passes.clone().whereExists(registered))
-  const google: { n: number | string }[] = await passes
+  const google: { n: number }[] = await passes
     .clone()
     .whereExists(installed)
     .groupBy('passes.google_identity_id')
@@ -282,9 +283,9 @@ async function forecastBroadcast(
   return {
     passCount,
     apple,
-    google: google.map(({ n }) => Number(n)),
+    google: google.map(({ n }) => n),
     neither,
-    overCap: Number(capped.n),
+    overCap: capped.n,
   }
 }
 

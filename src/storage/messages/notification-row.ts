@@ -55,7 +55,7 @@ export function firstStates(targets: readonly Platform[]): Pick<StateColumns, `$
   return Object.fromEntries(columns)
 }
 
-export interface NotificationRow extends RowOf<typeof NOTIFICATION>, StateColumns {
+interface NotificationRow extends RowOf<typeof NOTIFICATION>, StateColumns {
   body: string
   body_by_language: string | null
   /** The unit in which the broadcast is sent to Google: `class` or `object`; null without a broadcast. */

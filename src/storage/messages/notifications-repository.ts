@@ -1,18 +1,17 @@
 import type { Knex } from 'knex'
-import type { DeliveryState } from '../../core/contract/notifications.ts'
 import { platforms as allPlatforms, CAPPED_PLATFORM } from '../../core/contract/schemas/platform.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { CAP_WINDOW_MS } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
 import { deleteReturningIds, NEVER } from '../db/dialect.ts'
 import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
+import { findRecord, flag, inColumn, listRecords, mapping, type RecordOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import {
   CAPPED_AT,
   firstStates,
   insertMessage,
   type NewMessage,
-  type NotificationRow,
   type StateColumns,
   type StoredNotification,
   selectNotification,
@@ -35,6 +34,18 @@ export interface NotificationChange extends Partial<StateColumns> {
  * covers most of a year.
  */
 const MAX_PLACES = 1_000
+
+const PLACE = mapping({
+  id: text,
+  passId: text,
+  dueAt: inColumn(CAPPED_AT, time),
+  isCertain: flag,
+  /** Whether nothing was sent, because no user had the pass on the capped platform. */
+  isSkipped: flag,
+})
+
+/** A notification that counts toward the cap of its pass, which is 3 in any 24 hours. */
+export interface Place extends RecordOf<typeof PLACE> {}
 
 export class Notifications extends Repository {
   /** Inserts a notification. Returns false if the idempotency key is in use, including by a concurrent request. */
@@ -82,14 +93,12 @@ export class Notifications extends Repository {
       .where('notifications.workspace_id', workspaceId)
       .whereIn('notifications.id', ids)
       .orderBy('notifications.id')
-    const rows: NotificationRow[] = await selectNotification(this.db, query).forUpdate('notifications')
-    return rows.map(toNotification)
+    return listRecords(selectNotification(this.db, query).forUpdate('notifications'), toNotification)
   }
 
   async listByIds(workspaceId: string, ids: string[]): Promise<StoredNotification[]> {
     const query = this.db('notifications').where('notifications.workspace_id', workspaceId)
-    const rows: NotificationRow[] = await selectNotification(this.db, query.whereIn('notifications.id', ids))
-    return rows.map(toNotification)
+    return listRecords(selectNotification(this.db, query.whereIn('notifications.id', ids)), toNotification)
   }
 
   /**
@@ -97,28 +106,16 @@ export class Notifications extends Repository {
    * of their passes. A notification of a broadcast is certain to count (`isCertain`) only if its own delivery began.
    */
   async listPlaces(workspaceId: string, passIds: string[], first: Date, last?: Date): Promise<Place[]> {
-    const rows: {
-      id: string
-      pass_id: string
-      [CAPPED_AT]: number
-      status: DeliveryState
-      is_certain: boolean | number
-    }[] = await this.ofPasses(workspaceId, passIds)
+    const places = this.ofPasses(workspaceId, passIds)
       .where(CAPPED_AT, '>', first.getTime() - CAP_WINDOW_MS)
       .where(CAPPED_AT, '<', last ? last.getTime() + CAP_WINDOW_MS : NEVER)
       .orderBy(['pass_id', CAPPED_AT])
       .limit(MAX_PLACES * passIds.length)
       .select('id', 'pass_id', CAPPED_AT, {
-        status: `${CAPPED_PLATFORM}_status`,
         is_certain: this.db.raw('started_at is not null or broadcast_id is null'),
+        is_skipped: this.db.raw(`${CAPPED_PLATFORM}_status = 'SKIPPED'`),
       })
-    return rows.map((row) => ({
-      id: row.id,
-      passId: row.pass_id,
-      dueAt: new Date(row[CAPPED_AT]),
-      isCertain: Boolean(row.is_certain),
-      isSkipped: row.status === 'SKIPPED',
-    }))
+    return listRecords(places, PLACE.read)
   }
 
   /** Writes the outcome of each notification, with one statement per distinct change. */
@@ -141,9 +138,7 @@ export class Notifications extends Repository {
   }
 
   private async first(workspaceId: string, where: object): Promise<StoredNotification | undefined> {
-    const query = this.ofWorkspace(workspaceId).where(where)
-    const row: NotificationRow | undefined = await selectNotification(this.db, query).first()
-    return row && toNotification(row)
+    return findRecord(selectNotification(this.db, this.ofWorkspace(workspaceId).where(where)), toNotification)
   }
 
   private ofPasses(workspaceId: string, passIds: string[]) {
@@ -157,14 +152,4 @@ export class Notifications extends Repository {
     const pass = this.db('passes').whereRaw('passes.id = notifications.pass_id').whereIn('project_id', this.scope)
     return query.whereExists(pass.select(this.db.raw('1')))
   }
-}
-
-/** A notification that counts toward the cap of its pass, which is 3 in any 24 hours. */
-export interface Place {
-  id: string
-  passId: string
-  dueAt: Date
-  isCertain: boolean
-  /** Whether nothing was sent, because no user had the pass on the capped platform. */
-  isSkipped: boolean
 }

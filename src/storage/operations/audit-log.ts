@@ -4,8 +4,8 @@ import { idBound, newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { boundColumn } from '../db/dialect.ts'
 import { byId, type ListPage, type ListRequest, listPage, NEWEST_FIRST } from '../db/list-query.ts'
-import { mapping, number, optionalText, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
-import { Repository } from '../db/repository.ts'
+import { inColumn, mapping, number, optionalText, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { Repository, whereOneOrNull } from '../db/repository.ts'
 import { Chains } from '../evidence/chains.ts'
 
 /** A recorded action. Contains no values, secrets, or personal data. */
@@ -33,11 +33,10 @@ const ENTRY = mapping({
   targetId: optionalText,
   targetCount: number,
   correlationId: optionalText,
-  createdAt: time,
+  at: inColumn('created_at', time),
 })
 
-export interface StoredAuditEntry extends Omit<RecordOf<typeof ENTRY>, 'createdAt'> {
-  at: Date
+export interface StoredAuditEntry extends RecordOf<typeof ENTRY> {
   targetKind: string
 }
 
@@ -70,24 +69,22 @@ export class AuditLog extends Repository {
   }
 
   async insertAll(workspaceId: string | null, entries: (NewAuditEntry & { at: Date })[]): Promise<void> {
-    const rows = entries.map(({ at, actor, action, targetId, passId, targetCount = 1, correlationId }) => ({
-      id: newId(at),
-      workspace_id: workspaceId,
-      token_id: actor.tokenId,
-      actor: actor.name,
-      actor_subject: actor.subject ?? null,
-      action,
-      target_id: targetId,
-      pass_id: passId ?? null,
-      target_count: targetCount,
-      correlation_id: correlationId,
-      created_at: at.getTime(),
-    }))
-    await insertRows(
-      this.db,
-      'audit_entries',
-      rows.map((row) => ({ ...row, chained: true })),
+    const rows = entries.map(
+      ({ actor: { tokenId, name, subject = null }, passId = null, targetCount = 1, ...entry }) => ({
+        ...ENTRY.write({
+          ...entry,
+          id: newId(entry.at),
+          workspaceId,
+          tokenId,
+          actor: name,
+          actorSubject: subject,
+          targetCount,
+        }),
+        pass_id: passId,
+        chained: true,
+      }),
     )
+    await insertRows(this.db, 'audit_entries', rows)
     await new Chains(this.connected).insertPending(
       workspaceId,
       'audit',
@@ -103,7 +100,10 @@ export class AuditLog extends Repository {
       if (values.length === 1) query.where(`audit_entries.${column}`, values[0]!)
       // No index returns the entries of several values newest first. Read the log from its newest entry instead, and
       // filter.
-      else whereAny(this.db, query, `audit_entries.${column}`, values)
+      else {
+        const filtered = this.db.raw(boundColumn(this.db, `audit_entries.${column}`))
+        query.where((either) => whereOneOrNull(either, filtered, values))
+      }
     }
     if (workspaceId !== undefined) where('workspace_id', [workspaceId])
     if (targetId !== undefined) where('target_id', [targetId])
@@ -165,15 +165,6 @@ type ScanEntryRow = Pick<Row, 'id' | 'workspace_id' | 'token_id' | 'actor' | 'ac
   reverses_scan_id: string | null
 }
 
-function whereAny(db: Knex, query: Knex.QueryBuilder, column: string, values: readonly (string | null)[]): void {
-  const known = values.filter((value) => value !== null)
-  query.where((either) => {
-    either.whereIn(db.raw(boundColumn(db, column)) as never, known)
-    if (known.length < values.length) either.orWhereNull(column)
-  })
-}
-
 function toEntry(row: Row): StoredAuditEntry {
-  const { createdAt: at, ...entry } = ENTRY.read(row)
-  return { ...entry, at, targetKind: targetKind(entry.action) }
+  return { ...ENTRY.read(row), targetKind: targetKind(row.action) }
 }

@@ -256,7 +256,7 @@ export class Counts extends Repository {
         order by ${key}`
       all.push(...rowsOf<Row>(this.db, await this.db.raw(sql)))
     }
-    return all.map((row) => ({ ...row, n: Number(row.n), expected: Number(row.expected) }))
+    return all
   }
 }
 

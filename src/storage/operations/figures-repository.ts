@@ -62,8 +62,7 @@ export class Figures extends Repository {
         if (hour >= from && hour < until) ofFigure[bucketOf(hour)]! += n
       }
     }
-    for (const { packed, ...row } of rowsOf<StoredFigure>(this.db, await this.db.raw(sql, values))) {
-      const { hour, figure, n } = toFigure(row)
+    for (const { packed, hour, figure, n } of rowsOf<StoredFigure>(this.db, await this.db.raw(sql, values))) {
       if (packed) readBlock(packed, hour, adding)
       else adding(figure)(hour, n)
     }
@@ -152,7 +151,7 @@ export class Figures extends Repository {
       all.set(key, { hour, figure, counted: known.counted + n, expected: known.expected + expected })
     }
     for (const row of rows) {
-      if (!row.packed) add(toFigure(row), Number(row.expected))
+      if (!row.packed) add(row, row.expected)
       else for (const one of unpack(row.packed, row.hour)) if (one.figure.startsWith('scans/')) add(one, 0)
     }
     const differences = [...all.values()].filter(({ counted, expected }) => counted !== expected)
@@ -187,11 +186,6 @@ function finder(buckets: readonly number[]): (hour: number) => number {
 
 /** The advisory lock of recounts of figures. Its number differs from the locks of migrations and counters. */
 const RECOUNT_LOCK = 7_277_440
-
-/** Converts the counts, which PostgreSQL returns as text. */
-function toFigure({ hour, figure, n }: Figure): Figure {
-  return { hour: Number(hour), figure, n: Number(n) }
-}
 
 const CHUNK = 500
 

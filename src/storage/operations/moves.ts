@@ -1,21 +1,33 @@
 import { messagedPlatforms } from '../../core/contract/schemas/platform.ts'
 import { newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { toDate } from '../db/dialect.ts'
+import {
+  findRecord,
+  inColumn,
+  mapping,
+  number,
+  optionalTime,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 import { lockPasses, withWalletVersionBump } from '../passes/pass-change.ts'
 import { walletTables } from '../passes/wallet-tables.ts'
 
-/** A move of the phones of a workspace to another address (decisions/0020). */
-export interface StoredMove {
-  id: string
+const MOVE = mapping({
+  id: text,
   /** The new address, which is the webServiceURL in packages. */
-  url: string
-  passesASecond: number
-  startedAt: Date
+  url: text,
+  passesASecond: inColumn('passes_per_second', number),
+  startedAt: time,
   /** The end of the first round, in which `take` returns every held pass once; null before. */
-  toldAt: Date | null
-}
+  toldAt: inColumn('completed_at', optionalTime),
+})
+
+/** A move of the phones of a workspace to another address (decisions/0020). */
+export interface StoredMove extends RecordOf<typeof MOVE> {}
 
 /** The progress of a move. A phone is counted once for each of its passes, in one state. */
 export interface MoveProgress {
@@ -31,15 +43,9 @@ export interface MoveProgress {
   waiting: number
 }
 
-interface Row {
-  id: string
-  url: string
-  passes_per_second: number
-  started_at: number
+interface Row extends RowOf<typeof MOVE> {
   taken_at: number
   position: string | null
-  round_at: number
-  completed_at: number | null
 }
 
 /**
@@ -59,39 +65,17 @@ const ROUND_MS = 60_000
 
 export class Moves extends Repository {
   /** Starts a move. Replaces the existing move of the workspace, if any. */
-  async insert(
-    workspaceId: string,
-    { url, passesASecond }: Pick<StoredMove, 'url' | 'passesASecond'>,
-    at: Date,
-  ): Promise<void> {
+  async insert(workspaceId: string, given: Pick<StoredMove, 'url' | 'passesASecond'>, at: Date): Promise<void> {
     const now = at.getTime()
-    const row: Row = {
-      id: newId(at),
-      url,
-      passes_per_second: passesASecond,
-      started_at: now,
-      taken_at: now - 1_000,
-      position: null,
-      round_at: now,
-      completed_at: null,
-    }
+    const move = MOVE.write({ ...given, id: newId(at), startedAt: at, toldAt: null })
     await this.db('moves')
-      .insert({ workspace_id: workspaceId, ...row })
+      .insert({ ...move, workspace_id: workspaceId, taken_at: now - 1_000, position: null, round_at: now })
       .onConflict('workspace_id')
       .merge()
   }
 
   async find(workspaceId: string): Promise<StoredMove | undefined> {
-    const row: Row | undefined = await this.db('moves').where({ workspace_id: workspaceId }).first()
-    return (
-      row && {
-        id: row.id,
-        url: row.url,
-        passesASecond: row.passes_per_second,
-        startedAt: new Date(row.started_at),
-        toldAt: toDate(row.completed_at),
-      }
-    )
+    return findRecord(this.db('moves').where({ workspace_id: workspaceId }), MOVE.read)
   }
 
   async setPace(workspaceId: string, passesASecond: number): Promise<void> {
@@ -206,7 +190,7 @@ export class Moves extends Repository {
     const isPushed = 'phone.pushed_version >= moved.version'
     const state = `case when ${isMoved} then 'moved' when ${isPushed} then 'silent'
       when moved.version is not null and phone.last_error is not null then 'refused' else 'waiting' end`
-    const rows: { state: Exclude<keyof MoveProgress, 'passes'>; n: number | string }[] = await this.db({
+    const rows: { state: Exclude<keyof MoveProgress, 'passes'>; n: number }[] = await this.db({
       phone: 'apple_registrations',
     })
       .leftJoin({ moved: 'moved_passes' }, (join) => {
@@ -217,7 +201,7 @@ export class Moves extends Repository {
       .groupByRaw('1')
     const passes = await countRows(this.db('moved_passes').where({ workspace_id: workspaceId, move_id: id }))
     const counts = { passes, moved: 0, silent: 0, refused: 0, waiting: 0 }
-    for (const { state, n } of rows) counts[state] = Number(n)
+    for (const { state, n } of rows) counts[state] = n
     return counts
   }
 }

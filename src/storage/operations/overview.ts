@@ -4,6 +4,7 @@ import type { Connections, Database, Dialect } from '../db/database.ts'
 import { isPoolerError } from '../db/database-errors.ts'
 import { toDate } from '../db/dialect.ts'
 import { isPooled } from '../db/postgres/postgres-client.ts'
+import { listRecords, mapping, plain, type RecordOf, text, time } from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
 import { isSamePlace, type JobKind, type QueuePlace, queuePlaces } from '../jobs/job-kinds.ts'
@@ -19,12 +20,14 @@ export interface QueueOverview extends QueuePlace {
   oldestDueAt: Date | null
 }
 
-export interface FailingWebhook {
-  id: string
-  workspaceName: string
-  status: 'ENABLED' | 'DISABLED'
-  failingSince: Date
-}
+const FAILING = mapping({
+  id: text,
+  workspaceName: text,
+  status: plain<'ENABLED' | 'DISABLED'>(),
+  failingSince: time,
+})
+
+export interface FailingWebhook extends RecordOf<typeof FAILING> {}
 
 /** The state of the whole installation in numbers, across all workspaces. */
 export interface Overview {
@@ -45,13 +48,9 @@ export interface Overview {
   rejected: Record<RejectedKind, number>
 }
 
-export interface MoveUnderWay {
-  workspaceId: string
-  workspaceName: string
-  id: string
-  url: string
-  startedAt: Date
-}
+const MOVE = mapping({ workspaceId: text, workspaceName: text, id: text, url: text, startedAt: time })
+
+export interface MoveUnderWay extends RecordOf<typeof MOVE> {}
 
 /** The maximum number of rejections to count. Counting a million rows would delay a scrape of the metrics. */
 const MAX_COUNTED = 10_000
@@ -124,34 +123,23 @@ export class Overviews extends Repository {
 
   /** Returns the failing endpoints, longest failure first. */
   async listFailingWebhooks(limit: number): Promise<FailingWebhook[]> {
-    const rows = await this.db('webhooks')
+    const failing = this.db('webhooks')
       .join('workspaces', 'workspaces.id', 'webhooks.workspace_id')
       .whereNotNull('webhooks.failing_since')
       .orderBy('webhooks.failing_since')
       .limit(limit)
-      .select('webhooks.id', 'workspaces.name', 'webhooks.status', 'webhooks.failing_since')
-    return rows.map((row) => ({
-      id: row.id,
-      workspaceName: row.name,
-      status: row.status,
-      failingSince: new Date(row.failing_since),
-    }))
+      .select(FAILING.from('webhooks', { workspace_name: 'workspaces.name' }))
+    return listRecords(failing, FAILING.read)
   }
 
   /** Returns the moves in progress, oldest first. */
   async listMoves(limit: number): Promise<MoveUnderWay[]> {
-    const rows = await this.db('moves')
+    const moves = this.db('moves')
       .join('workspaces', 'workspaces.id', 'moves.workspace_id')
       .orderBy('moves.started_at')
       .limit(limit)
-      .select('moves.workspace_id', 'workspaces.name', 'moves.id', 'moves.url', 'moves.started_at')
-    return rows.map((row) => ({
-      workspaceId: row.workspace_id,
-      workspaceName: row.name,
-      id: row.id,
-      url: row.url,
-      startedAt: new Date(row.started_at),
-    }))
+      .select(MOVE.from('moves', { workspace_name: 'workspaces.name' }))
+    return listRecords(moves, MOVE.read)
   }
 
   private async waiting(at: Date): Promise<Omit<QueueOverview, 'running'>[]> {
@@ -170,18 +158,17 @@ export class Overviews extends Repository {
       )
     return rows.map(({ jobs, due, oldest, ...place }) => ({
       ...place,
-      due: Number(due),
-      later: Number(jobs) - Number(due),
+      due,
+      later: jobs - due,
       oldestDueAt: oldest <= at.getTime() ? toDate(oldest) : null,
     }))
   }
 
   private async running(): Promise<(QueuePlace & { jobs: number })[]> {
-    const rows: (QueuePlace & { jobs: number })[] = await this.db('jobs')
+    return this.db('jobs')
       .whereNotNull('claim_token')
       .groupBy('queue', 'priority')
       .select('queue', 'priority', this.db.raw('count(*) as jobs'))
-    return rows.map(({ jobs, ...place }) => ({ ...place, jobs: Number(jobs) }))
   }
 
   private async countFailed(): Promise<Pick<Overview, 'discarded' | 'quarantined'>> {
@@ -193,8 +180,8 @@ export class Overviews extends Repository {
     const counts = (count: (row: (typeof rows)[number]) => number) =>
       rows.map((row) => ({ kind: row.kind, count: count(row) })).filter((row) => row.count > 0)
     return {
-      discarded: counts(({ jobs, quarantined }) => Number(jobs) - Number(quarantined)),
-      quarantined: counts(({ quarantined }) => Number(quarantined)),
+      discarded: counts(({ jobs, quarantined }) => jobs - quarantined),
+      quarantined: counts(({ quarantined }) => quarantined),
     }
   }
 
@@ -205,8 +192,8 @@ export class Overviews extends Repository {
       .select('status', this.db.raw('count(*) as webhooks'), this.db.raw('count(failing_since) as failing'))
     const enabled = rows.find(({ status }) => status === 'ENABLED')
     const disabled = rows.find(({ status }) => status === 'DISABLED')
-    const failing = Number(enabled?.failing ?? 0)
-    return { sound: Number(enabled?.webhooks ?? 0) - failing, failing, disabled: Number(disabled?.webhooks ?? 0) }
+    const failing = enabled?.failing ?? 0
+    return { sound: (enabled?.webhooks ?? 0) - failing, failing, disabled: disabled?.webhooks ?? 0 }
   }
 
   private async deliveries(at: Date): Promise<Overview['deliveries']> {
@@ -216,8 +203,8 @@ export class Overviews extends Repository {
         this.db.raw('count(*) as waiting'),
         this.db.raw('sum(case when due_at <= ? then 1 else 0 end) as due', [at.getTime()]),
       )
-    const due = Number(row.due ?? 0)
-    return { due, later: Number(row.waiting) - due }
+    const due = row.due ?? 0
+    return { due, later: row.waiting - due }
   }
 }
 

@@ -159,20 +159,17 @@ export class FormerPasses extends Repository {
   }
 
   async listOutdated(workspaceId: string, passIds: string[]): Promise<OutdatedRegistration[]> {
-    const rows: { pass_id: string; device_id: string; push_token: string; apple_identity_id: string | null }[] =
-      await this.unpushed(workspaceId, passIds)
-        .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
-        .join('passes', 'passes.id', 'former_passes.pass_id')
-        .select('pass_id', 'device_id', 'push_token', 'apple_identity_id')
+    const outdated = await this.unpushed(workspaceId, passIds)
+      .join('former_passes', 'former_passes.serial_number', 'former_registrations.serial_number')
+      .join('passes', 'passes.id', 'former_passes.pass_id')
+      .select({
+        passId: 'pass_id',
+        deviceId: 'device_id',
+        pushToken: 'push_token',
+        appleIdentityId: 'apple_identity_id',
+      })
     // Return 0 as both versions, because a copy of a former holder never changes again.
-    return rows.map((row) => ({
-      passId: row.pass_id,
-      deviceId: row.device_id,
-      pushToken: row.push_token,
-      pushedVersion: 0,
-      walletVersion: 0,
-      appleIdentityId: row.apple_identity_id,
-    }))
+    return outdated.map((one) => ({ ...one, pushedVersion: 0, walletVersion: 0 }))
   }
 
   /** Records that Apple accepted pushes. */

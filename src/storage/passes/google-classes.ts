@@ -2,7 +2,18 @@ import type { GoogleKind } from '../../core/contract/schemas/definition.ts'
 import { newId } from '../../core/ids.ts'
 import type { ClassClaim } from '../../core/rules/template/class-key.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { json, mapping, number, optionalNumber, type RecordOf, type RowOf, text } from '../db/record.ts'
+import {
+  findRecord,
+  inColumn,
+  json,
+  listRecords,
+  mapping,
+  number,
+  optionalNumber,
+  type RecordOf,
+  type RowOf,
+  text,
+} from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import type { IdentityIds } from '../workspaces/identities-repository.ts'
 
@@ -10,7 +21,7 @@ const CLASS = mapping({
   id: text,
   templateVersionId: text,
   keyDigest: text,
-  classValues: json<ClassClaim['values']>(),
+  values: inColumn('class_values', json<ClassClaim['values']>()),
   /** The version of the values, incremented with every change. */
   version: number,
   /** The version that was last sent to Google; null if no version was sent. */
@@ -18,9 +29,7 @@ const CLASS = mapping({
 })
 
 /** The class at Google that all passes with the same key share. */
-export interface StoredClass extends Omit<RecordOf<typeof CLASS>, 'classValues'>, ClassClaim {}
-
-type Row = RowOf<typeof CLASS>
+export interface StoredClass extends RecordOf<typeof CLASS> {}
 
 export interface NewClass extends ClassClaim {
   templateVersionId: string
@@ -32,13 +41,11 @@ export interface NewClass extends ClassClaim {
  */
 export class GoogleClasses extends Repository {
   async list(workspaceId: string, ids: string[]): Promise<StoredClass[]> {
-    const rows: Row[] = await this.db('google_classes').where({ workspace_id: workspaceId }).whereIn('id', ids)
-    return rows.map(toClass)
+    return listRecords(this.db('google_classes').where({ workspace_id: workspaceId }).whereIn('id', ids), CLASS.read)
   }
 
   async findForUpdate(workspaceId: string, id: string): Promise<StoredClass | undefined> {
-    const row: Row | undefined = await this.one(workspaceId, id).forUpdate().first()
-    return row && toClass(row)
+    return findRecord(this.one(workspaceId, id).forUpdate(), CLASS.read)
   }
 
   /**
@@ -57,14 +64,14 @@ export class GoogleClasses extends Repository {
       version: 1,
     }))
     // On a conflict, update the row to lock it. Otherwise, the row could be deleted before a second statement locks it.
-    const rows = await insertRows<Row>(
+    const rows = await insertRows<RowOf<typeof CLASS>>(
       this.db,
       'google_classes',
       requested,
       `on conflict (template_version_id, key_digest) do update set key_digest = excluded.key_digest
         where google_classes.workspace_id = excluded.workspace_id returning *`,
     )
-    const found = rows.map(toClass)
+    const found = rows.map(CLASS.read)
     const made = new Set(requested.map(({ id }) => id))
     const known = found.filter(({ id }) => !made.has(id))
     const inUse = await this.listInUse(known)
@@ -132,9 +139,4 @@ export class GoogleClasses extends Repository {
 
 export function keyOf({ templateVersionId, keyDigest }: Pick<NewClass, 'templateVersionId' | 'keyDigest'>): string {
   return `${templateVersionId} ${keyDigest}`
-}
-
-function toClass(row: Row): StoredClass {
-  const { classValues: values, ...stored } = CLASS.read(row)
-  return { ...stored, values }
 }

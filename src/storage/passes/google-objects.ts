@@ -1,5 +1,7 @@
 import type { GoogleKind } from '../../core/contract/schemas/definition.ts'
 import {
+  findRecord,
+  listRecords,
   mapping,
   number,
   optionalText,
@@ -10,7 +12,7 @@ import {
   text,
   time,
 } from '../db/record.ts'
-import { Repository } from '../db/repository.ts'
+import { insertNew, Repository, whereOneOrNull } from '../db/repository.ts'
 
 /** The object of a pass as it was last sent to Google. IDs are without the issuer. */
 export interface SentObject {
@@ -64,8 +66,8 @@ interface Row extends RowOf<typeof OBJECT> {
 
 export class GoogleObjects extends Repository {
   async list(workspaceId: string, passIds: string[]): Promise<StoredGoogleObject[]> {
-    const rows: Row[] = await this.db('google_objects').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
-    return rows.map(toObject)
+    const objects = this.db('google_objects').where({ workspace_id: workspaceId }).whereIn('pass_id', passIds)
+    return listRecords(objects, toObject)
   }
 
   /**
@@ -92,18 +94,14 @@ export class GoogleObjects extends Repository {
 
   /** Returns the earlier objects of the current holder of a pass. */
   async listFormer(workspaceId: string, passId: string): Promise<FormerObject[]> {
-    const rows: RowOf<typeof FORMER>[] = await this.db('google_former_objects')
-      .where({ workspace_id: workspaceId, pass_id: passId, is_transferred: false })
-      .orderBy('object_suffix')
-    return rows.map(FORMER.read)
+    const former = this.former(workspaceId, passId).where({ is_transferred: false }).orderBy('object_suffix')
+    return listRecords(former, FORMER.read)
   }
 
   /** Returns the objects of former holders that still must be expired at Google. */
   async listTransferred(workspaceId: string, passId: string): Promise<FormerObject[]> {
-    const rows: RowOf<typeof FORMER>[] = await this.db('google_former_objects')
-      .where({ workspace_id: workspaceId, pass_id: passId, is_transferred: true })
-      .whereNull('expired_at')
-    return rows.map(FORMER.read)
+    const former = this.former(workspaceId, passId).where({ is_transferred: true }).whereNull('expired_at')
+    return listRecords(former, FORMER.read)
   }
 
   /**
@@ -112,13 +110,12 @@ export class GoogleObjects extends Repository {
    * @param unknown the content to assume for an object that another provider sent last
    */
   async transfer(workspaceId: string, passId: string, unknown: Omit<FormerObject, 'objectSuffix'>): Promise<boolean> {
-    const ofPass = (table: string) => this.db(table).where({ workspace_id: workspaceId, pass_id: passId })
-    const rows: Row[] = await ofPass('google_objects')
+    const rows: Row[] = await this.current(workspaceId, passId)
     for (const { sent, objectSuffix } of rows.map(toObject)) {
       await this.insertTransferred(workspaceId, passId, sent ?? { ...unknown, objectSuffix }, rows[0]!.holders)
     }
-    await ofPass('google_objects').delete()
-    await ofPass('google_former_objects').where({ is_transferred: false }).update({ is_transferred: true })
+    await this.current(workspaceId, passId).delete()
+    await this.former(workspaceId, passId).where({ is_transferred: false }).update({ is_transferred: true })
     return rows.length > 0
   }
 
@@ -139,9 +136,7 @@ export class GoogleObjects extends Repository {
 
   /** Records that an object is expired at Google. */
   async setRetired(workspaceId: string, passId: string, objectSuffix: string, at: Date): Promise<void> {
-    await this.db('google_former_objects')
-      .where({ workspace_id: workspaceId, pass_id: passId, object_suffix: objectSuffix })
-      .update({ expired_at: at.getTime() })
+    await this.former(workspaceId, passId).where({ object_suffix: objectSuffix }).update({ expired_at: at.getTime() })
   }
 
   /**
@@ -168,8 +163,8 @@ export class GoogleObjects extends Repository {
       sent_version: version,
       sent_at: at.getTime(),
     }
-    const rows: Row[] = await this.db('google_objects').where(key)
-    const before = rows.map(toObject).find(({ objectSuffix }) => objectSuffix !== sent.objectSuffix)
+    const current = await findRecord(this.current(workspaceId, passId), toObject)
+    const before = current?.objectSuffix === sent.objectSuffix ? undefined : current
     const replacing = before && (await this.replace(workspaceId, before, sent, at))
     await this.db('google_objects')
       .insert({ ...key, ...change, sent_digest: digest })
@@ -194,18 +189,18 @@ export class GoogleObjects extends Repository {
     passId: string,
     { version, digest }: { version: number; digest: string },
   ): Promise<boolean> {
-    const isSame = this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId, sent_digest: digest })
+    const isSame = this.current(workspaceId, passId).where({ sent_digest: digest })
     return (await isSame.update({ sent_version: version, last_error: null })) > 0
   }
 
   /** Stores the mark of a started send instead of the digest. Until `setSent` is called, `setEqual` returns false. */
   async markSending(workspaceId: string, passId: string, mark: string): Promise<void> {
-    await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ sent_digest: mark })
+    await this.current(workspaceId, passId).update({ sent_digest: mark })
   }
 
   /** Keeps a replaced object as a former object. Returns the columns about the holders of the new object. */
   private async replace(workspaceId: string, { passId, ...before }: StoredGoogleObject, sent: SentObject, at: Date) {
-    const former = () => this.db('google_former_objects').where({ workspace_id: workspaceId, pass_id: passId })
+    const returned = () => this.former(workspaceId, passId).where({ object_suffix: sent.objectSuffix })
     const holders = this.db('google_objects').where({ pass_id: passId }).select('holders')
     await this.db('google_former_objects').insert({
       workspace_id: workspaceId,
@@ -213,25 +208,19 @@ export class GoogleObjects extends Repository {
       ...FORMER.write(before.sent ?? { ...sent, objectSuffix: before.objectSuffix }),
       holders,
     })
-    const returning = await former().where({ object_suffix: sent.objectSuffix }).first('holders')
-    await former().where({ object_suffix: sent.objectSuffix }).delete()
-    const held: number = returning?.holders ?? 0
+    const held: number = (await returned().first('holders'))?.holders ?? 0
+    await returned().delete()
     return { holders: held, installed_at: held > 0 ? at.getTime() : null, activated_at: null }
   }
 
   /** Records why Google rejected the last update. */
   async setError(workspaceId: string, passId: string, error: string): Promise<void> {
-    await this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId }).update({ last_error: error })
+    await this.current(workspaceId, passId).update({ last_error: error })
   }
 
   /** Records the nonce of a callback. Returns false for a repeated callback. */
   async takeCallback(nonce: string, at: Date): Promise<boolean> {
-    const taken = await this.db('google_callbacks')
-      .insert({ nonce, received_at: at.getTime() })
-      .onConflict('nonce')
-      .ignore()
-      .returning('nonce')
-    return taken.length > 0
+    return insertNew(this.db, 'google_callbacks', { nonce, received_at: at.getTime() }, ['nonce'])
   }
 
   async deleteCallbacks(before: Date, limit: number): Promise<{ rows: number }> {
@@ -270,6 +259,14 @@ export class GoogleObjects extends Repository {
     await this.called(objectSuffix, identityIds).whereNull('activated_at').update({ activated_at: at.getTime() })
   }
 
+  private current(workspaceId: string, passId: string) {
+    return this.db('google_objects').where({ workspace_id: workspaceId, pass_id: passId })
+  }
+
+  private former(workspaceId: string, passId: string) {
+    return this.db('google_former_objects').where({ workspace_id: workspaceId, pass_id: passId })
+  }
+
   /**
    * Selects the object that a callback names. Google's signature covers a single issuer, so only objects of this
    * issuer's identities match.
@@ -283,13 +280,7 @@ export class GoogleObjects extends Repository {
   private ofIdentities(table: string, identityIds: (string | null)[]) {
     return this.db('passes')
       .whereRaw(`passes.id = ${table}.pass_id`)
-      .where((passes) => {
-        passes.whereIn(
-          'google_identity_id',
-          identityIds.filter((id) => id !== null),
-        )
-        if (identityIds.includes(null)) passes.orWhereNull('google_identity_id')
-      })
+      .where((passes) => whereOneOrNull(passes, 'google_identity_id', identityIds))
       .select(this.db.raw('1'))
   }
 }

@@ -4,10 +4,10 @@ import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
 import { beginningOf } from '../../core/rules/lists/cursor.ts'
 import { selectForEach } from '../db/bulk-rows.ts'
 import { beginningColumn, joinChosenPasses } from '../db/dialect.ts'
-import { flag, mapping, optionalTime, plain, type RecordOf, type RowOf, text } from '../db/record.ts'
+import { flag, listRecords, mapping, optionalTime, plain, type RecordOf, type RowOf, text } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { NO_CONTEXT } from '../scans/accepted-scans.ts'
-import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
+import { type StoredPass, selectPass, toPass } from './pass-row.ts'
 
 export interface GroupLinkState {
   generation: number
@@ -82,8 +82,7 @@ export class Groups extends Repository {
       .orderBy('passes.id')
       .limit(limit)
     if (from !== undefined) members.where('passes.id', '>=', from)
-    const rows: PassRow[] = await selectPass(this.db, members)
-    return rows.map(toPass)
+    return listRecords(selectPass(this.db, members), toPass)
   }
 
   /** Returns the first passes of each group by ID, up to one more than a door shows, to detect a larger group. */

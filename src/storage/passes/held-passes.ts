@@ -121,12 +121,12 @@ export class HeldPasses extends Repository {
     const counted = new Map(passIds.map((id): [string, Devices] => [id, { ...none }]))
     for (const platform of allPlatforms) {
       const { table, devices } = walletTables[platform]
-      const rows: { pass_id: string; n: number | string }[] = await this.db({ wallet: table })
+      const rows: { pass_id: string; n: number }[] = await this.db({ wallet: table })
         .where({ workspace_id: workspaceId })
         .whereIn('pass_id', passIds)
         .groupBy('pass_id')
         .select('pass_id', { n: this.db.raw(devices) })
-      for (const row of rows) counted.get(row.pass_id)![platform] = Number(row.n)
+      for (const row of rows) counted.get(row.pass_id)![platform] = row.n
     }
     return counted
   }

@@ -3,8 +3,8 @@ import { Uuid } from '../../core/ids.ts'
 import { isOneOf } from '../db/bulk-rows.ts'
 import { joinPasses, lockRows } from '../db/dialect.ts'
 import { runPrepared, sendSilently } from '../db/prepared.ts'
-import { mapping, number, optionalText, optionalTime, type RecordOf, text, time } from '../db/record.ts'
-import { Repository } from '../db/repository.ts'
+import { listRecords, mapping, number, optionalText, optionalTime, type RecordOf, text, time } from '../db/record.ts'
+import { insertNew, Repository, whereOneOrNull } from '../db/repository.ts'
 import { lockPasses } from './pass-change.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
@@ -46,12 +46,7 @@ export class Registrations extends Repository {
   ): Promise<boolean> {
     const { passId, deviceId, pushToken } = registration
     const given = { workspaceId, passId, deviceId, pushToken, registeredAt: at, pushedVersion: 0, fetchedVersion: 0 }
-    const inserted = await this.db('apple_registrations')
-      .insert(REGISTRATION.write(given))
-      .onConflict(['device_id', 'pass_id'])
-      .ignore()
-      .returning('pass_id')
-    if (inserted.length > 0) return true
+    if (await insertNew(this.db, 'apple_registrations', REGISTRATION.write(given), IN_ORDER)) return true
     await this.one(workspaceId, passId, deviceId).update({ push_token: pushToken })
     return false
   }
@@ -108,7 +103,7 @@ export class Registrations extends Repository {
 
   async list(workspaceId: string, passIds: string[]): Promise<StoredRegistration[]> {
     const ofPasses = this.ofPasses(workspaceId, passIds).orderBy(['registered_at', 'device_id'])
-    return (await ofPasses.select(REGISTRATION.columns)).map(REGISTRATION.read)
+    return listRecords(ofPasses.select(REGISTRATION.columns), REGISTRATION.read)
   }
 
   /** Returns the devices that still need a push for the current wallet version of their pass. */
@@ -235,9 +230,7 @@ export type DroppedRegistration = Pick<StoredRegistration, 'workspaceId' | 'pass
 
 /** Restricts a query to passes of the given Apple identities. Null stands for the identity of the server. */
 export function whereOfIdentities(passes: Knex.QueryBuilder, identityIds: (string | null)[]): void {
-  const ids = identityIds.filter((id) => id !== null)
-  passes.whereIn('passes.apple_identity_id', ids)
-  if (identityIds.includes(null)) passes.orWhereNull('passes.apple_identity_id')
+  whereOneOrNull(passes, 'passes.apple_identity_id', identityIds)
 }
 
 /** The order in which registrations are locked, to prevent deadlocks: the order of their primary key. */

@@ -1,7 +1,7 @@
 import { newId } from '../../core/ids.ts'
 import type { Grant, PersonRole } from '../../core/rules/people/person-roles.ts'
 import { deleteReturningIds } from '../db/dialect.ts'
-import { json, mapping, nullable, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { json, listRecords, mapping, nullable, plain, type RecordOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 const MEMBER = mapping({
@@ -18,18 +18,16 @@ const MEMBER = mapping({
 /** One role of a member, who can have several roles. */
 export interface StoredMember extends RecordOf<typeof MEMBER> {}
 
-type Row = RowOf<typeof MEMBER>
-
 export class Members extends Repository {
   /** Gives a member a role. If the member already has the role, replaces its projects. */
   async insertOrUpdate(workspaceId: string, member: Grant & { email: string }, at: Date): Promise<StoredMember> {
     const row = MEMBER.write({ ...member, id: newId(at), workspaceId, createdAt: at })
-    const [stored]: Row[] = await this.db('members')
+    const [stored] = await this.db('members')
       .insert(row)
       .onConflict(['workspace_id', 'email', 'role'])
       .merge(['project_ids'])
       .returning(MEMBER.columns)
-    return MEMBER.read(stored!)
+    return MEMBER.read(stored)
   }
 
   /** Removes one role of a member or, by default, all roles. Returns the IDs of the removed roles. */
@@ -39,12 +37,11 @@ export class Members extends Repository {
   }
 
   async list(workspaceId: string): Promise<StoredMember[]> {
-    const rows: Row[] = await this.db('members').where({ workspace_id: workspaceId }).orderBy(['email', 'role'])
-    return rows.map(MEMBER.read)
+    const ofWorkspace = this.db('members').where({ workspace_id: workspaceId })
+    return listRecords(ofWorkspace.orderBy(['email', 'role']), MEMBER.read)
   }
 
   async listOfEmail(email: string): Promise<StoredMember[]> {
-    const rows: Row[] = await this.db('members').where({ email }).orderBy('id')
-    return rows.map(MEMBER.read)
+    return listRecords(this.db('members').where({ email }).orderBy('id'), MEMBER.read)
   }
 }

@@ -1,6 +1,6 @@
 import { newId } from '../../core/ids.ts'
 import type { PersonRole } from '../../core/rules/people/person-roles.ts'
-import { json, mapping, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { json, mapping, type RecordOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 export interface ClaimedRole {
@@ -22,8 +22,6 @@ const PERSON = mapping({
 
 export interface StoredPerson extends RecordOf<typeof PERSON> {}
 
-type Row = RowOf<typeof PERSON>
-
 /** The people who signed in. A person has one row, which all workspaces share. */
 export class People extends Repository {
   /** Stores a person with the email address and roles of this sign-in, which replace those of earlier sign-ins. */
@@ -32,12 +30,12 @@ export class People extends Repository {
     at: Date,
   ): Promise<StoredPerson> {
     const row = PERSON.write({ ...person, id: newId(at), createdAt: at, signedInAt: at })
-    const [stored]: Row[] = await this.db('people')
+    const [stored] = await this.db('people')
       .insert(row)
       .onConflict(['issuer', 'subject'])
       .merge(['email', 'claimed_roles', 'signed_in_at'])
       .returning(PERSON.columns)
-    return PERSON.read(stored!)
+    return PERSON.read(stored)
   }
 
   /**

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
 import type { Grant, PersonRole } from '../../core/rules/people/person-roles.ts'
-import { mapping, optionalText, type RecordOf, type RowOf, text, time } from '../db/record.ts'
-import { Repository } from '../db/repository.ts'
+import { listRecords, mapping, optionalText, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { insertNew, Repository } from '../db/repository.ts'
 import {
   type CallerWorkspace,
   type CallerWorkspaceRow,
@@ -43,21 +43,9 @@ interface FoundRow extends Row, CallerWorkspaceRow {
   claimed_roles: string
 }
 
-interface EndedRow {
-  id: string
-  workspace_id: string
-  person_id: string
-  subject: string
-  email: string
-}
+const ENDED = mapping({ id: text, workspaceId: text, personId: text, subject: text, email: text })
 
-export interface EndedSession {
-  id: string
-  workspaceId: string
-  personId: string
-  subject: string
-  email: string
-}
+export interface EndedSession extends RecordOf<typeof ENDED> {}
 
 /** The row of an ended session is deleted. */
 export class Sessions extends Repository {
@@ -104,13 +92,13 @@ export class Sessions extends Repository {
 
   /** Returns the unexpired sessions of a workspace, with the addresses of their people, newest first. */
   async list(workspaceId: string, at: Date): Promise<(StoredSession & { email: string })[]> {
-    const rows: (Row & { email: string })[] = await this.db('sessions')
+    const sessions = this.db('sessions')
       .join('people', 'people.id', 'sessions.person_id')
       .where('sessions.workspace_id', workspaceId)
       .where('sessions.expires_at', '>', at.getTime())
       .orderBy('sessions.id', 'desc')
       .select(SESSION.from('sessions'), 'people.email')
-    return rows.map((row) => ({ ...SESSION.read(row), email: row.email }))
+    return listRecords(sessions, (row: Row & { email: string }) => ({ ...SESSION.read(row), email: row.email }))
   }
 
   async end(workspaceId: string, id: string): Promise<EndedSession[]> {
@@ -148,24 +136,18 @@ export class Sessions extends Repository {
     await this.db('logout_tokens')
       .where('used_at', '<', at.getTime() - keptMs)
       .delete()
-    const row = { digest, used_at: at.getTime() }
-    return (await this.db('logout_tokens').insert(row).onConflict('digest').ignore().returning('digest')).length > 0
+    return insertNew(this.db, 'logout_tokens', { digest, used_at: at.getTime() }, ['digest'])
   }
 
   /** Deletes and returns sessions. Selects them first, because a delete cannot return the columns of people. */
   private async endAll(select: (query: Knex.QueryBuilder) => void): Promise<EndedSession[]> {
-    const rows: EndedRow[] = await this.db('sessions')
+    const selected = this.db('sessions')
       .join('people', 'people.id', 'sessions.person_id')
       .modify(select)
-      .select('sessions.id', 'sessions.workspace_id', 'sessions.person_id', 'people.subject', 'people.email')
-    const ids = rows.map(({ id }) => id)
+      .select(ENDED.from('sessions', { subject: 'people.subject', email: 'people.email' }))
+    const ended = await listRecords(selected, ENDED.read)
+    const ids = ended.map(({ id }) => id)
     await this.db('sessions').whereIn('id', ids).delete()
-    return rows.map(({ id, workspace_id: workspaceId, person_id: personId, subject, email }) => ({
-      id,
-      workspaceId,
-      personId,
-      subject,
-      email,
-    }))
+    return ended
   }
 }

@@ -25,12 +25,9 @@ const ACCEPTED = mapping({
 
 export interface NewAcceptedScan extends RecordOf<typeof ACCEPTED> {}
 
-export interface UseCounts {
-  count: number
-  lastAt: Date | null
-  contextCount: number
-  contextLastAt: Date | null
-}
+const USES = mapping({ count: number, lastAt: optionalTime, contextCount: number, contextLastAt: optionalTime })
+
+export interface UseCounts extends RecordOf<typeof USES> {}
 
 export const NO_USES: UseCounts = { count: 0, lastAt: null, contextCount: 0, contextLastAt: null }
 
@@ -161,28 +158,17 @@ export class AcceptedScans extends Repository {
   async listCounts(workspaceId: string, passIds: string[], contextKey: string | null): Promise<Map<string, UseCounts>> {
     const isContext = 'case when scan_context_key = ? then scanned_at end'
     const key = contextKey ?? NO_CONTEXT
-    const rows: { pass_id: string; n: number; last: number; in_context: number; context_last: number | null }[] =
-      await this.db('accepted_scans')
-        .where({ workspace_id: workspaceId })
-        .whereIn('pass_id', passIds)
-        .groupBy('pass_id')
-        .select('pass_id', {
-          n: this.db.raw('count(*)'),
-          last: this.db.raw('max(scanned_at)'),
-          in_context: this.db.raw(`count(${isContext})`, [key]),
-          context_last: this.db.raw(`max(${isContext})`, [key]),
-        })
-    return new Map(
-      rows.map((row) => [
-        row.pass_id,
-        {
-          count: row.n,
-          lastAt: toDate(row.last),
-          contextCount: row.in_context,
-          contextLastAt: toDate(row.context_last),
-        },
-      ]),
-    )
+    const rows: (RowOf<typeof USES> & { pass_id: string })[] = await this.db('accepted_scans')
+      .where({ workspace_id: workspaceId })
+      .whereIn('pass_id', passIds)
+      .groupBy('pass_id')
+      .select('pass_id', {
+        count: this.db.raw('count(*)'),
+        last_at: this.db.raw('max(scanned_at)'),
+        context_count: this.db.raw(`count(${isContext})`, [key]),
+        context_last_at: this.db.raw(`max(${isContext})`, [key]),
+      })
+    return new Map(rows.map((row) => [row.pass_id, USES.read(row)]))
   }
 
   /** Returns the place of each given use, according to the ledger (see `placeOf`). */

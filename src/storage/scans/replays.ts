@@ -1,8 +1,19 @@
 import type { RedemptionPolicy } from '../../core/contract/schemas/redemption.ts'
 import type { ScanContext } from '../../core/contract/schemas/scan-shapes.ts'
 import type { LedgerEntry } from '../../core/rules/redemption/replay.ts'
-import { toDate } from '../db/dialect.ts'
-import { json, mapping, nullable, optionalText, plain, type RowOf, text, time } from '../db/record.ts'
+import {
+  json,
+  listRecords,
+  mapping,
+  nullable,
+  optionalText,
+  optionalTime,
+  plain,
+  type RecordOf,
+  type RowOf,
+  text,
+  time,
+} from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 
 export interface ReplayFilter {
@@ -17,10 +28,9 @@ export interface ReplayEntry extends LedgerEntry {
   gate: string | null
 }
 
-export interface ReplayedPass {
-  id: string
-  expiresAt: Date | null
-}
+const PASS = mapping({ id: text, expiresAt: optionalTime })
+
+export interface ReplayedPass extends RecordOf<typeof PASS> {}
 
 /** The ledger of a project, for an evaluation under another policy. */
 export class Replays extends Repository {
@@ -53,8 +63,7 @@ export class Replays extends Repository {
       .limit(limit)
     if (templateId !== undefined) query.where({ template_id: templateId })
     if (after !== undefined) query.where('id', '>', after)
-    const rows: { id: string; expires_at: number | null }[] = await query.select('id', 'expires_at')
-    return rows.map(({ id, expires_at }) => ({ id, expiresAt: toDate(expires_at) }))
+    return listRecords(query.select(PASS.columns), PASS.read)
   }
 
   /**

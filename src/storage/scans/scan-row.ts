@@ -16,7 +16,6 @@ import {
   optionalTime,
   plain,
   type RecordOf,
-  type RowOf,
   text,
   time,
 } from '../db/record.ts'
@@ -66,5 +65,3 @@ export const SCAN = mapping({
 
 /** A scan or reversal in the ledger. Its fields about the pass have the values from the time of the scan. */
 export interface StoredScan extends RecordOf<typeof SCAN> {}
-
-export interface ScanRow extends RowOf<typeof SCAN> {}

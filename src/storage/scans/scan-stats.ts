@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { groupBy } from '../../core/group-by.ts'
 import { commonStep } from '../../core/rules/lists/buckets.ts'
 import { isOneOf } from '../db/bulk-rows.ts'
 import { Repository } from '../db/repository.ts'
@@ -61,25 +62,17 @@ export class ScanStats extends Repository {
     const named = [...passes, ...redeemed].map(({ project_id }) => project_id)
     const known = await existing(this.db, workspaceId, [...new Set(named)])
     const present = (projectId: string | null) => (projectId !== null && known.has(projectId) ? projectId : null)
-    const figures = new Map<string | null, ScanFigures>()
-    const add = (projectId: string | null, part: (sum: ScanFigures) => Partial<ScanFigures>) => {
-      const sum = figures.get(projectId) ?? NONE
-      figures.set(projectId, { ...sum, ...part(sum) })
-    }
-    for (const { project_id, n } of passes) {
-      add(present(project_id), (sum) => ({ totalPasses: sum.totalPasses + n }))
-    }
-    for (const { project_id, n } of redeemed) {
-      add(present(project_id), (sum) => ({ redeemed: sum.redeemed + n }))
-    }
-    for (const { project_id, result, n, last } of scans) {
-      if (result === 'reversal') continue
-      add(project_id, (sum) => ({
-        totalScans: sum.totalScans + n,
-        totalDenied: sum.totalDenied + (result === 'denied' ? n : 0),
-        lastScanAt: new Date(Math.max(last, sum.lastScanAt?.getTime() ?? last)),
-      }))
-    }
+    const parts = [
+      ...passes.map(({ project_id, n }) => ({ id: present(project_id), totalPasses: n })),
+      ...redeemed.map(({ project_id, n }) => ({ id: present(project_id), redeemed: n })),
+      ...scans
+        .filter(({ result }) => result !== 'reversal')
+        .map(({ project_id: id, result, n, last }) => {
+          return { id, totalScans: n, totalDenied: result === 'denied' ? n : 0, lastScanAt: new Date(last) }
+        }),
+    ]
+    const byProject = groupBy(parts, ({ id }) => id)
+    const figures = new Map([...byProject].map(([id, ofProject]) => [id, sumFigures(ofProject)]))
     // If the request names projects, omit the key null, whose figures count passes of a project that is being deleted.
     if (filters.projectId) figures.delete(null)
     return new Map([...figures].sort(([a], [b]) => (b === null || (a !== null && a < b) ? -1 : 1)))
@@ -109,19 +102,13 @@ export class ScanStats extends Repository {
             (result, reason) => `case when kind like '${result}/${reason}' then n else 0 end`,
           ),
         )
-    const rows: Record<'gate' | 'scans' | 'denied' | 'reversed' | 'exits', string | number>[] = await counted
+    const rows: (Omit<GateFigures, 'gate'> & { gate: string })[] = await counted
       .groupByRaw('1')
       // Omit gates with a count of zero: all of their scans were erased.
       .havingRaw(`sum(${isOfSome ? 1 : 'n'}) > 0`)
       .orderByRaw('2 desc, 1')
       .limit(limit)
-    return rows.map(({ gate, scans, denied, reversed, exits }) => ({
-      gate: (gate as string) || null,
-      totalScans: Number(scans),
-      totalDenied: Number(denied),
-      reversed: Number(reversed),
-      exits: Number(exits),
-    }))
+    return rows.map(({ gate, ...figures }) => ({ gate: gate || null, ...figures }))
   }
 
   /**
@@ -165,18 +152,16 @@ export class ScanStats extends Repository {
   }
 }
 
-export function sumFigures(parts: Iterable<ScanFigures>): ScanFigures {
-  return [...parts].reduce(
-    (sum, part) => ({
-      totalPasses: sum.totalPasses + part.totalPasses,
-      redeemed: sum.redeemed + part.redeemed,
-      totalScans: sum.totalScans + part.totalScans,
-      totalDenied: sum.totalDenied + part.totalDenied,
-      lastScanAt:
-        !sum.lastScanAt || (part.lastScanAt && part.lastScanAt > sum.lastScanAt) ? part.lastScanAt : sum.lastScanAt,
-    }),
-    NONE,
-  )
+export function sumFigures(parts: Iterable<Partial<ScanFigures>>): ScanFigures {
+  const sum = { ...NONE }
+  for (const { totalPasses = 0, redeemed = 0, totalScans = 0, totalDenied = 0, lastScanAt = null } of parts) {
+    sum.totalPasses += totalPasses
+    sum.redeemed += redeemed
+    sum.totalScans += totalScans
+    sum.totalDenied += totalDenied
+    if (lastScanAt && !(sum.lastScanAt && sum.lastScanAt > lastScanAt)) sum.lastScanAt = lastScanAt
+  }
+  return sum
 }
 
 /** Counts the passes that were accepted, each once per project. */
@@ -208,14 +193,14 @@ export async function sumScans(db: Knex, workspaceId: string, request: ScanStats
 }
 
 async function readSums(counted: Knex.QueryBuilder): Promise<ScanSum[]> {
-  const rows: { project_id: string; kind: string; n: number | string; last: number }[] = await counted
+  const rows: { project_id: string; kind: string; n: number; last: number }[] = await counted
     .groupBy('project_id', 'kind')
     .select('project_id', 'kind')
     .sum({ n: 'n' })
     .max({ last: 'last_at' })
   return rows.map(({ project_id, kind, n, last }) => {
     const [result, reason] = kind.split('/') as [string, string]
-    return { project_id: orNull(project_id), result, reason, n: Number(n), last }
+    return { project_id: orNull(project_id), result, reason, n, last }
   })
 }
 
@@ -267,13 +252,11 @@ async function withoutNeedlessBounds(
 }
 
 async function sumByProject(counted: Knex.QueryBuilder): Promise<Row[]> {
-  const rows: { project_id: string; n: number | string }[] = await counted
+  const rows: { project_id: string; n: number }[] = await counted
     .groupBy('project_id')
     .select('project_id')
     .sum({ n: 'n' })
-  return rows.flatMap(({ project_id, n }) =>
-    Number(n) === 0 ? [] : [{ project_id: orNull(project_id), n: Number(n) }],
-  )
+  return rows.flatMap(({ project_id, n }) => (n === 0 ? [] : [{ project_id: orNull(project_id), n }]))
 }
 
 function orNull(projectId: string): string | null {
@@ -339,6 +322,6 @@ function whereAnyBound(
  */
 function sums(db: Knex, gate: string, of: (result: string, reason: '%' | 'exit') => string): Knex.Raw {
   const sum = (result: string, reason: '%' | 'exit' = '%') => `sum(${of(result, reason)})`
-  return db.raw(`${gate} as gate, ${sum('accepted')} + ${sum('denied')} as scans, ${sum('denied')} as denied,
+  return db.raw(`${gate} as gate, ${sum('accepted')} + ${sum('denied')} as "totalScans", ${sum('denied')} as "totalDenied",
     ${sum('reversal')} as reversed, ${sum('accepted', 'exit')} - ${sum('reversal', 'exit')} as exits`)
 }

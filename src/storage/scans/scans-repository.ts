@@ -4,9 +4,10 @@ import { takeRandom } from '../../core/ids.ts'
 import { rejections } from '../../core/rules/redemption/scan-reasons.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
+import { findRecord, listRecords } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { Chains, SALT_BYTES } from '../evidence/chains.ts'
-import { SCAN, type ScanRow, type StoredScan } from './scan-row.ts'
+import { SCAN, type StoredScan } from './scan-row.ts'
 import { sumScans } from './scan-stats.ts'
 
 /** The ledger of all attempts and reversals. The database rejects every change of a row, except the erasure of personal
@@ -35,13 +36,11 @@ export class Scans extends Repository {
   }
 
   async find(workspaceId: string, id: string): Promise<StoredScan | undefined> {
-    const row: ScanRow | undefined = await this.ofWorkspace(workspaceId).where({ id }).first()
-    return row && SCAN.read(row)
+    return findRecord(this.ofWorkspace(workspaceId).where({ id }), SCAN.read)
   }
 
   async listByExternalRefs(workspaceId: string, externalRefs: string[]): Promise<StoredScan[]> {
-    const rows: ScanRow[] = await this.ofWorkspace(workspaceId).whereIn('external_ref', externalRefs).select()
-    return rows.map(SCAN.read)
+    return listRecords(this.ofWorkspace(workspaceId).whereIn('external_ref', externalRefs), SCAN.read)
   }
 
   /** Returns a page of the ledger, newest first by `scannedAt`. */

@@ -15,6 +15,7 @@ import {
   type RecordOf,
   type RowOf,
   text,
+  time,
 } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { type ChangePlace, type ChangesRequest, Snapshots } from './snapshots.ts'
@@ -51,23 +52,22 @@ const ENTRY = mapping({
   balanceSums: nullable(json<BalanceSums>()),
 })
 
+const ACCEPTED = mapping({ scannedAt: time, scanContextKey: text, validityDate: optionalText })
+
 /** The data that a scanner needs to evaluate a pass offline. */
 export interface SnapshotEntry extends RecordOf<typeof ENTRY> {
   /** The SHA-256 digests of the scannable codes, in hexadecimal. */
   identifiers: string[]
   staleIdentifiers: string[]
-  acceptedScans: { scannedAt: Date; scanContextKey: string; validityDate: string | null }[]
+  acceptedScans: RecordOf<typeof ACCEPTED>[]
 }
 
 interface PassRow extends RowOf<typeof ENTRY> {
   erased_at: number | null
 }
 
-interface ScanRow {
+interface ScanRow extends RowOf<typeof ACCEPTED> {
   pass_id: string
-  scan_context_key: string
-  scanned_at: number
-  validity_date: string | null
 }
 
 /** The number of scans after which a page ends early, so that memory use does not grow with the history. */
@@ -162,7 +162,7 @@ export class SnapshotEntries extends Repository {
     return this.db('accepted_scans')
       .where({ workspace_id: workspaceId })
       .whereIn('pass_id', passIds)
-      .select('pass_id', 'scan_context_key', 'scanned_at', 'validity_date')
+      .select('pass_id', ...ACCEPTED.columns)
   }
 
   private async identifiers(workspaceId: string, passes: PassRow[]) {
@@ -185,13 +185,7 @@ function toEntry(
     ...ENTRY.read(pass),
     identifiers: digests(true),
     staleIdentifiers: digests(false),
-    acceptedScans: scans
-      .toSorted((a, b) => a.scanned_at - b.scanned_at)
-      .map((scan) => ({
-        scannedAt: new Date(scan.scanned_at),
-        scanContextKey: scan.scan_context_key,
-        validityDate: scan.validity_date,
-      })),
+    acceptedScans: scans.toSorted((a, b) => a.scanned_at - b.scanned_at).map(ACCEPTED.read),
   }
 }
 

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { idBound } from '../../core/ids.ts'
 import { rowsOf } from '../db/dialect.ts'
 import { positionOf, positionsNow, whereSeen, whereUnseen } from '../db/positions.ts'
-import { mapping, optionalText, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { findRecord, mapping, optionalText, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 const position = plain<string | number>()
@@ -23,7 +23,6 @@ const SNAPSHOT = mapping({
    */
   seen: optionalText,
 })
-type SnapshotRow = RowOf<typeof SNAPSHOT>
 
 /** A snapshot that the API returned, and its positions in the sequences of changes and scans (decisions/0010). */
 export interface StoredSnapshot extends RecordOf<typeof SNAPSHOT> {}
@@ -79,14 +78,12 @@ export class Snapshots extends Repository {
         returning *`,
       { id, workspaceId, projectId: projectId as string, madeAt: madeAt.getTime() },
     )
-    const [row] = rowsOf<SnapshotRow>(this.db, result)
+    const [row] = rowsOf<RowOf<typeof SNAPSHOT>>(this.db, result)
     return SNAPSHOT.read(row!)
   }
 
   async find(workspaceId: string, id: string): Promise<StoredSnapshot | undefined> {
-    const query = this.db('scanner_snapshots').where({ workspace_id: workspaceId, id })
-    const row: SnapshotRow | undefined = await query.first()
-    return row && SNAPSHOT.read(row)
+    return findRecord(this.db('scanner_snapshots').where({ workspace_id: workspaceId, id }), SNAPSHOT.read)
   }
 
   /**

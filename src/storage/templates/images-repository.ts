@@ -1,17 +1,20 @@
 import type { Image } from '../../core/contract/images.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { Repository } from '../db/repository.ts'
+import { findRecord, listRecords, mapping, number, plain, type RecordOf, type RowOf, text } from '../db/record.ts'
+import { insertNew, Repository } from '../db/repository.ts'
+
+const IMAGE = mapping({
+  /** The ID, which is derived from the workspace and the bytes (see `contentId`). */
+  id: text,
+  contentType: plain<Image['contentType']>(),
+  /** The width in pixels. */
+  width: number,
+  height: number,
+  bytes: number,
+})
 
 /** An image without its bytes. */
-export interface StoredImage {
-  /** The ID, which is derived from the workspace and the bytes (see `contentId`). */
-  id: string
-  contentType: Image['contentType']
-  /** The width in pixels. */
-  width: number
-  height: number
-  bytes: number
-}
+export interface StoredImage extends RecordOf<typeof IMAGE> {}
 
 export interface StoredImageData extends StoredImage {
   data: Uint8Array
@@ -23,34 +26,25 @@ export interface StoredImageFile {
   data: Uint8Array
 }
 
-const RECORD = { id: 'id', contentType: 'content_type', width: 'width', height: 'height', bytes: 'bytes' }
+interface PublicRow extends RowOf<typeof IMAGE> {
+  workspace_id: string
+  data: Uint8Array
+}
 
 export class Images extends Repository {
   /** Returns false if an image with the same bytes exists. */
   async insert(workspaceId: string, image: StoredImageData, at: Date): Promise<boolean> {
-    const inserted = await this.db('images')
-      .insert({
-        id: image.id,
-        workspace_id: workspaceId,
-        content_type: image.contentType,
-        width: image.width,
-        height: image.height,
-        bytes: image.bytes,
-        data: image.data,
-        created_at: at.getTime(),
-      })
-      .onConflict('id')
-      .ignore()
-      .returning('id')
-    return inserted.length > 0
+    const row = { ...IMAGE.write(image), workspace_id: workspaceId, data: image.data, created_at: at.getTime() }
+    return insertNew(this.db, 'images', row, ['id'])
   }
 
   async find(workspaceId: string, id: string): Promise<StoredImage | undefined> {
-    return this.db('images').where({ workspace_id: workspaceId, id }).first(RECORD)
+    return findRecord(this.db('images').where({ workspace_id: workspaceId, id }).select(IMAGE.columns), IMAGE.read)
   }
 
   async list(workspaceId: string, ids: string[]): Promise<StoredImage[]> {
-    return this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids).select(RECORD)
+    const images = this.db('images').where({ workspace_id: workspaceId }).whereIn('id', ids)
+    return listRecords(images.select(IMAGE.columns), IMAGE.read)
   }
 
   /** Inserts derived files of an image. Skips existing files, because two servers can derive the same file. */
@@ -135,8 +129,10 @@ export class Images extends Repository {
 
   /** Returns an image across workspaces: images are public, and the ID is a digest that cannot be guessed. */
   async findPublic(id: string): Promise<(StoredImageData & { workspaceId: string }) | undefined> {
-    return this.db('images')
-      .where({ id })
-      .first({ ...RECORD, workspaceId: 'workspace_id', data: 'data' })
+    return findRecord(this.db('images').where({ id }), (row: PublicRow) => ({
+      ...IMAGE.read(row),
+      workspaceId: row.workspace_id,
+      data: row.data,
+    }))
   }
 }

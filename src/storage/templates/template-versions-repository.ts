@@ -4,6 +4,8 @@ import { newId } from '../../core/ids.ts'
 import { inLanguage } from '../../core/rules/template/definition-languages.ts'
 import { createFairCache } from '../db/fair-cache.ts'
 import {
+  findRecord,
+  listRecords,
   mapping,
   number,
   optionalText,
@@ -87,34 +89,23 @@ export class TemplateVersions extends Repository {
 
   /** Returns a version, unless its template is deleted. */
   async find(workspaceId: string, id: string): Promise<StoredVersion | undefined> {
-    const row: Row | undefined = await this.live(workspaceId).where('template_versions.id', id).first(DETAIL)
-    return row && toVersion(row)
+    return findRecord(this.live(workspaceId).where('template_versions.id', id).select(DETAIL), toVersion)
   }
 
   async findForUpdate(workspaceId: string, id: string): Promise<StoredVersion | undefined> {
-    const row: Row | undefined = await this.live(workspaceId)
-      .where('template_versions.id', id)
-      .forUpdate('template_versions')
-      .first(DETAIL)
-    return row && toVersion(row)
+    const one = this.live(workspaceId).where('template_versions.id', id).select(DETAIL)
+    return findRecord(one.forUpdate('template_versions'), toVersion)
   }
 
   /** Returns the version with the highest number; `undefined` if the template has none. */
   async findNewest(workspaceId: string, templateId: string): Promise<StoredVersion | undefined> {
-    const row: Row | undefined = await this.live(workspaceId)
-      .where({ template_id: templateId })
-      .orderBy('version', 'desc')
-      .first(DETAIL)
-    return row && toVersion(row)
+    return findRecord(this.newestFirst(workspaceId, templateId).select(DETAIL), toVersion)
   }
 
   /** Returns the versions without definitions, newest first. */
   async list(workspaceId: string, templateId: string): Promise<StoredVersionSummary[]> {
-    const rows: Row[] = await this.live(workspaceId)
-      .where({ template_id: templateId })
-      .orderBy('version', 'desc')
-      .select(SUMMARY.from('template_versions'))
-    return rows.map(SUMMARY.read)
+    const versions = this.newestFirst(workspaceId, templateId)
+    return listRecords(versions.select(SUMMARY.from('template_versions')), SUMMARY.read)
   }
 
   /** Replaces the definition of a draft that the caller has locked. */
@@ -138,16 +129,16 @@ export class TemplateVersions extends Repository {
 
   /** Returns the versions from which new passes of the templates are issued. Omits templates without such a version. */
   async listNewestPublished(workspaceId: string, templateIds: string[]): Promise<PublishedVersion[]> {
-    const rows = await this.inScope(this.rendering(workspaceId), 'templates.project_id')
+    const newest = this.inScope(this.rendering(workspaceId), 'templates.project_id')
       .whereRaw('template_versions.id = templates.published_version_id')
       .whereNull('templates.deleted_at')
       .whereIn('templates.id', templateIds)
-    return rows.map(toPublished)
+    return listRecords(newest, toPublished)
   }
 
   /** Returns the versions of existing passes, including those of deleted templates. */
   async listByIds(workspaceId: string, ids: string[]): Promise<PublishedVersion[]> {
-    return (await this.rendering(workspaceId).whereIn('template_versions.id', ids)).map(toPublished)
+    return listRecords(this.rendering(workspaceId).whereIn('template_versions.id', ids), toPublished)
   }
 
   /**
@@ -196,12 +187,15 @@ export class TemplateVersions extends Repository {
 
   /** Returns a published version by number, even if its template is deleted. */
   async findPublished(workspaceId: string, templateId: string, version: number): Promise<PublishedVersion | undefined> {
-    const row = await this.rendering(workspaceId)
+    const published = this.rendering(workspaceId)
       .where({ template_id: templateId, stage: 'published' })
       // Cast the number. Otherwise, PostgreSQL rejects a number that is too large for the column.
       .whereRaw('version = cast(? as bigint)', [version])
-      .first()
-    return row && toPublished(row)
+    return findRecord(published, toPublished)
+  }
+
+  private newestFirst(workspaceId: string, templateId: string) {
+    return this.live(workspaceId).where({ template_id: templateId }).orderBy('version', 'desc')
   }
 
   private live(workspaceId: string) {

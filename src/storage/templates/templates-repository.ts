@@ -3,8 +3,18 @@ import type { Template } from '../../core/contract/templates.ts'
 import { newId } from '../../core/ids.ts'
 import { isTaken } from '../db/database-errors.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
-import { mapping, optionalNumber, optionalText, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
-import { Repository } from '../db/repository.ts'
+import {
+  findRecord,
+  inColumn,
+  mapping,
+  optionalNumber,
+  optionalText,
+  plain,
+  type RecordOf,
+  text,
+  time,
+} from '../db/record.ts'
+import { Repository, whereOneOrNull } from '../db/repository.ts'
 
 const TEMPLATE = mapping({
   id: text,
@@ -13,16 +23,12 @@ const TEMPLATE = mapping({
   name: text,
   description: text,
   passType: plain<PassType>(),
-  publishedVersion: optionalNumber,
+  latestPublishedVersion: inColumn('published_version', optionalNumber),
   createdAt: time,
   updatedAt: time,
 })
 
-type Row = RowOf<typeof TEMPLATE>
-
-export interface StoredTemplate extends Omit<RecordOf<typeof TEMPLATE>, 'publishedVersion'> {
-  latestPublishedVersion: number | null
-}
+export interface StoredTemplate extends RecordOf<typeof TEMPLATE> {}
 
 /** The fields for creating or changing a template. A null key removes the key. */
 export type TemplateFields = Pick<Template, 'name' | 'description' | 'passType' | 'projectId'> & {
@@ -57,34 +63,27 @@ export class Templates extends Repository {
   async insert(workspaceId: string, fields: TemplateFields, at: Date): Promise<StoredTemplate> {
     const { key = null, name, description, passType, projectId } = fields
     const given = { key, name, description, passType, projectId }
-    const row = TEMPLATE.write({ ...given, id: newId(at), publishedVersion: null, createdAt: at, updatedAt: at })
-    const stored = { ...row, workspace_id: workspaceId, latest_version: 0 }
-    await rejectTakenKey(fields, async () => await this.db('templates').insert(stored))
-    return toTemplate(row)
+    const template = { ...given, id: newId(at), latestPublishedVersion: null, createdAt: at, updatedAt: at }
+    const row = { ...TEMPLATE.write(template), workspace_id: workspaceId, latest_version: 0 }
+    await rejectTakenKey(fields, async () => await this.db('templates').insert(row))
+    return template
   }
 
   /** Returns a template that is not deleted. */
   async find(workspaceId: string, id: string): Promise<StoredTemplate | undefined> {
-    const row = await this.live(workspaceId).where({ id }).first()
-    return row && toTemplate(row)
+    return findRecord(this.live(workspaceId).where({ id }), TEMPLATE.read)
   }
 
   async findForUpdate(workspaceId: string, id: string): Promise<StoredTemplate | undefined> {
-    const row = await this.live(workspaceId).where({ id }).forUpdate().first()
-    return row && toTemplate(row)
+    return findRecord(this.live(workspaceId).where({ id }).forUpdate(), TEMPLATE.read)
   }
 
   async list(workspaceId: string, request: TemplateListRequest): Promise<ListPage<StoredTemplate>> {
     const query = this.live(workspaceId)
-    const ids = request.projectId?.filter((id) => id !== 'null')
-    if (request.projectId && ids) {
-      query.where((or) => {
-        or.whereIn('templates.project_id', ids)
-        if (ids.length < request.projectId!.length) or.orWhereNull('templates.project_id')
-      })
-    }
+    const projectIds = request.projectId?.map((id) => (id === 'null' ? null : id))
+    if (projectIds) query.where((or) => whereOneOrNull(or, 'templates.project_id', projectIds))
     if (request.key) query.whereIn('templates.key', request.key)
-    return listPage(this.db, query, SPEC, request, toTemplate)
+    return listPage(this.db, query, SPEC, request, TEMPLATE.read)
   }
 
   /**
@@ -102,7 +101,7 @@ export class Templates extends Repository {
       fields,
       async () => await this.live(workspaceId).where({ id }).update(columns).returning('*'),
     )
-    return row && toTemplate(row)
+    return row && TEMPLATE.read(row)
   }
 
   /** Marks a template as deleted. Returns false if the template does not exist. */
@@ -146,9 +145,4 @@ async function rejectTakenKey<T>({ key }: Partial<TemplateFields>, write: () => 
   } catch (error) {
     throw key && isTaken(error) ? new KeyTaken() : error
   }
-}
-
-function toTemplate(row: Row): StoredTemplate {
-  const { publishedVersion: latestPublishedVersion, ...template } = TEMPLATE.read(row)
-  return { ...template, latestPublishedVersion }
 }

@@ -9,6 +9,7 @@ import { insertRows } from '../db/bulk-rows.ts'
 import { isPartOf, readChunk } from '../db/dialect.ts'
 import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
 import {
+  findRecord,
   flag,
   json,
   mapping,
@@ -18,7 +19,6 @@ import {
   optionalText,
   plain,
   type RecordOf,
-  type RowOf,
   text,
   time,
 } from '../db/record.ts'
@@ -59,22 +59,16 @@ const UPGRADE = mapping({
 
 export interface StoredUpgrade extends RecordOf<typeof UPGRADE> {}
 
-type Row = RowOf<typeof UPGRADE>
+export type NewUpgrade = Omit<StoredUpgrade, keyof typeof NO_PROGRESS | 'createdAt' | 'updatedAt'>
 
-export type NewUpgrade = Pick<
-  StoredUpgrade,
-  | 'id'
-  | 'templateId'
-  | 'templateVersionId'
-  | 'version'
-  | 'filter'
-  | 'passLimit'
-  | 'dryRun'
-  | 'projectIds'
-  | 'tokenId'
-  | 'tokenName'
-  | 'tokenSubject'
->
+const NO_PROGRESS = {
+  status: 'PENDING',
+  position: null,
+  matched: null,
+  upgraded: 0,
+  unchanged: 0,
+  failed: 0,
+} as const
 
 export interface UpgradeFailure {
   passId: string
@@ -110,28 +104,27 @@ export type PassUpgrade = Omit<PassChange, 'scanCode' | 'scanPayload' | 'newHold
 export class Upgrades extends Repository {
   /** The caller must have locked the template. Otherwise, two upgrades of the template could run at the same time. */
   async insert(workspaceId: string, upgrade: NewUpgrade, at: Date): Promise<StoredUpgrade> {
-    const progress = { status: 'PENDING', position: null, matched: null, upgraded: 0, unchanged: 0, failed: 0 } as const
-    const stored: StoredUpgrade = { ...upgrade, ...progress, createdAt: at, updatedAt: at }
+    const stored: StoredUpgrade = { ...upgrade, ...NO_PROGRESS, createdAt: at, updatedAt: at }
     await this.db('template_upgrades').insert({ ...UPGRADE.write(stored), workspace_id: workspaceId })
     return stored
   }
 
   async find(workspaceId: string, templateId: string, id: string): Promise<StoredUpgrade | undefined> {
-    return toUpgrade(await this.rows(workspaceId).where({ template_id: templateId, id }).first())
+    return findRecord(this.rows(workspaceId).where({ template_id: templateId, id }), UPGRADE.read)
   }
 
   async findForUpdate(workspaceId: string, id: string): Promise<StoredUpgrade | undefined> {
-    return toUpgrade(await this.rows(workspaceId).where({ id }).forUpdate().first())
+    return findRecord(this.rows(workspaceId).where({ id }).forUpdate(), UPGRADE.read)
   }
 
   async findById(workspaceId: string, id: string): Promise<StoredUpgrade | undefined> {
-    return toUpgrade(await this.rows(workspaceId).where({ id }).first())
+    return findRecord(this.rows(workspaceId).where({ id }), UPGRADE.read)
   }
 
   list(workspaceId: string, templateId: string, request: PageRequest): Promise<ListPage<StoredUpgrade>> {
     const filtered = this.rows(workspaceId).where('template_upgrades.template_id', templateId)
     const sorted = { ...request, ...NEWEST_FIRST, templateId }
-    return listPage(this.db, filtered, byId('template_upgrades'), sorted, (row: Row) => UPGRADE.read(row))
+    return listPage(this.db, filtered, byId('template_upgrades'), sorted, UPGRADE.read)
   }
 
   /** Returns the failures of upgrades, in order of creation of the passes. */
@@ -286,8 +279,4 @@ function filtersOf({ filter, templateId, projectIds }: StoredUpgrade): PassFilte
 function common(given: string[] | undefined, allowed: readonly string[]): string[] {
   const both = allowed.filter((id) => given === undefined || given.includes(id))
   return both.length > 0 ? both : [NIL_UUID]
-}
-
-function toUpgrade(row: Row | undefined): StoredUpgrade | undefined {
-  return row && UPGRADE.read(row)
 }

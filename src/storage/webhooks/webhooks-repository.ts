@@ -2,7 +2,9 @@ import type { Webhook } from '../../core/contract/webhooks.ts'
 import { byId, type ListPage, type ListRequest, listPage } from '../db/list-query.ts'
 import { runPrepared } from '../db/prepared.ts'
 import {
+  findRecord,
   json,
+  listRecords,
   mapping,
   number,
   optionalText,
@@ -131,8 +133,7 @@ export class Webhooks extends Repository {
   }
 
   async findForUpdate(workspaceId: string, id: string): Promise<StoredWebhook | undefined> {
-    const row: Row | undefined = await this.one(workspaceId, id).forUpdate().first(WEBHOOK.columns)
-    return row && WEBHOOK.read(row)
+    return findRecord(this.one(workspaceId, id).forUpdate().select(WEBHOOK.columns), WEBHOOK.read)
   }
 
   list(workspaceId: string, request: ListRequest): Promise<ListPage<StoredWebhook>> {
@@ -193,8 +194,8 @@ export class Webhooks extends Repository {
 
   /** Returns the secrets of all workspaces, for a change of the server key. */
   async listSecrets(): Promise<{ id: string; secrets: SealedSecrets }[]> {
-    const rows: Row[] = await this.db('webhooks').select('id', ...SECRETS.columns)
-    return rows.map((row) => ({ id: row.id, secrets: SECRETS.read(row) }))
+    const rows = this.db('webhooks').select('id', ...SECRETS.columns)
+    return listRecords(rows, (row: Row) => ({ id: row.id, secrets: SECRETS.read(row) }))
   }
 
   /** Replaces secrets unless they were rotated in the meantime. */

@@ -1,24 +1,22 @@
 import type { Knex } from 'knex'
 import type { WorkspaceLimits } from '../../core/rules/pass/workspace-limits.ts'
-import { toDate } from '../db/dialect.ts'
-import { type LimitsRow, limitColumns, type StoredUsage, toLimits } from './limits-repository.ts'
+import { flag, inColumn, mapping, optionalTime, type RecordOf, type RowOf, text } from '../db/record.ts'
+import { LIMITS, type LimitsRow, type StoredUsage, toLimits } from './limits-repository.ts'
+
+const CALLER = mapping({
+  name: inColumn('workspace_name', text),
+  suspendedAt: inColumn('workspace_suspended_at', optionalTime),
+  expiresAt: inColumn('workspace_expires_at', optionalTime),
+  offlineScanning: flag,
+})
 
 /** The properties of a workspace that every request to the workspace needs. */
-export interface CallerWorkspace {
-  name: string
-  suspendedAt: Date | null
-  expiresAt: Date | null
-  offlineScanning: boolean
+export interface CallerWorkspace extends RecordOf<typeof CALLER> {
   limits: WorkspaceLimits
   usage: StoredUsage
 }
 
-export interface CallerWorkspaceRow extends LimitsRow {
-  workspace_name: string
-  workspace_suspended_at: number | null
-  workspace_expires_at: number | null
-  offline_scanning: boolean | 0 | 1
-}
+export interface CallerWorkspaceRow extends RowOf<typeof CALLER>, LimitsRow {}
 
 export const NO_USAGE: StoredUsage = { passes: 0, storedBytes: 0 }
 
@@ -27,7 +25,7 @@ export function selectWorkspace(query: Knex.QueryBuilder, table: 'tokens' | 'ses
   return query
     .join('workspaces', 'workspaces.id', `${table}.workspace_id`)
     .leftJoin('workspace_limits', 'workspace_limits.workspace_id', `${table}.workspace_id`)
-    .select(...limitColumns.map((column) => `workspace_limits.${column}`), {
+    .select(LIMITS.from('workspace_limits'), {
       workspace_name: 'workspaces.name',
       workspace_suspended_at: 'workspaces.suspended_at',
       workspace_expires_at: 'workspaces.expires_at',
@@ -36,12 +34,5 @@ export function selectWorkspace(query: Knex.QueryBuilder, table: 'tokens' | 'ses
 }
 
 export function toWorkspace(row: CallerWorkspaceRow, usage: StoredUsage = NO_USAGE): CallerWorkspace {
-  return {
-    name: row.workspace_name,
-    suspendedAt: toDate(row.workspace_suspended_at),
-    expiresAt: toDate(row.workspace_expires_at),
-    offlineScanning: Boolean(row.offline_scanning),
-    limits: toLimits(row),
-    usage,
-  }
+  return { ...CALLER.read(row), limits: toLimits(row), usage }
 }

@@ -5,7 +5,10 @@ import { updateRows } from '../db/bulk-rows.ts'
 import { toDate } from '../db/dialect.ts'
 import { byId, type ListPage, type ListRequest, listPage } from '../db/list-query.ts'
 import {
+  findRecord,
+  inColumn,
   mapping,
+  number,
   optionalNumber,
   optionalText,
   optionalTime,
@@ -41,15 +44,15 @@ export interface StoredDoor extends Omit<RecordOf<typeof DOOR>, 'lastSeenAt'> {
   lastSeenAt: Date | null
 }
 
-type Row = RowOf<typeof DOOR>
+const INVITATION = mapping({
+  projectId: text,
+  gate: text,
+  codeDigest: text,
+  uses: inColumn('uses_left', number),
+  expiresAt: time,
+})
 
-export interface NewDoorInvitation {
-  projectId: string
-  gate: string
-  codeDigest: string
-  uses: number
-  expiresAt: Date
-}
+export interface NewDoorInvitation extends RecordOf<typeof INVITATION> {}
 
 export interface ClaimedInvitation {
   workspaceId: string
@@ -86,15 +89,7 @@ export class Doors extends Repository {
   /** Returns the ID of the invitation. The caller must have locked the project. */
   async insertInvitation(workspaceId: string, invitation: NewDoorInvitation, at: Date): Promise<string> {
     const id = newId(at)
-    await this.db('door_invitations').insert({
-      id,
-      workspace_id: workspaceId,
-      project_id: invitation.projectId,
-      gate: invitation.gate,
-      code_digest: invitation.codeDigest,
-      uses_left: invitation.uses,
-      expires_at: invitation.expiresAt.getTime(),
-    })
+    await this.db('door_invitations').insert({ ...INVITATION.write(invitation), id, workspace_id: workspaceId })
     return id
   }
 
@@ -120,7 +115,7 @@ export class Doors extends Repository {
       .where('expires_at', '>', at.getTime())
       .first(this.db.raw('count(*) as n, sum(uses_left) as uses'))
     const live = this.live(at).where({ 'doors.workspace_id': workspaceId, 'doors.project_id': projectId })
-    return { invitations: Number(open.n), uses: Number(open.uses ?? 0), doors: await countRows(live) }
+    return { invitations: open.n, uses: open.uses ?? 0, doors: await countRows(live) }
   }
 
   /**
@@ -163,8 +158,7 @@ export class Doors extends Repository {
   }
 
   async find(workspaceId: string, id: string): Promise<StoredDoor | undefined> {
-    const row: Row | undefined = await selectDoor(this.ofWorkspace(workspaceId).where('doors.id', id)).first()
-    return row && toDoor(row)
+    return findRecord(selectDoor(this.ofWorkspace(workspaceId).where('doors.id', id)), toDoor)
   }
 
   async list(workspaceId: string, request: DoorListRequest): Promise<ListPage<StoredDoor>> {
@@ -222,7 +216,7 @@ export class Doors extends Repository {
   async overview(seenSince: Date, at: Date): Promise<{ online: number; pendingScans: number }> {
     const online = await countRows(this.live(at).where('last_seen_at', '>=', seenSince.getTime()))
     const pending = await this.live(at).where('pending_scans', '>', 0).sum({ n: 'pending_scans' }).first()
-    return { online, pendingScans: Number(pending?.n ?? 0) }
+    return { online, pendingScans: pending?.n ?? 0 }
   }
 
   private revokeTokens(workspaceId: string, ids: string[] | Knex.QueryBuilder, at: Date) {
@@ -254,7 +248,7 @@ function selectDoor(doors: Knex.QueryBuilder): Knex.QueryBuilder {
     .select({ project_name: 'projects.name' })
 }
 
-function toDoor(row: Row): StoredDoor {
+function toDoor(row: RowOf<typeof DOOR>): StoredDoor {
   // Before the first request, `last_seen_at` is the creation time of the token.
   const isSeen = row.last_seen_at !== row.created_at
   return { ...DOOR.read(row), lastSeenAt: isSeen ? new Date(row.last_seen_at) : null }

@@ -4,7 +4,9 @@ import { newId } from '../../core/ids.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
 import {
+  findRecord,
   flag,
+  listRecords,
   mapping,
   number,
   optionalText,
@@ -113,24 +115,21 @@ export class Identities extends Repository {
   async findAny(
     text: Partial<Pick<StoredIdentity, 'name' | 'passTypeIdentifier' | 'issuerId'>>,
   ): Promise<StoredIdentity | undefined> {
-    const row: Row | undefined = await this.db('identities')
-      .where((any) => {
-        if (text.name) any.orWhere({ name: text.name })
-        if (text.passTypeIdentifier) any.orWhere({ pass_type_identifier: text.passTypeIdentifier })
-        if (text.issuerId) any.orWhere({ issuer_id: text.issuerId })
-      })
-      .first()
-    return row && IDENTITY.read(row)
+    const matching = this.db('identities').where((any) => {
+      if (text.name) any.orWhere({ name: text.name })
+      if (text.passTypeIdentifier) any.orWhere({ pass_type_identifier: text.passTypeIdentifier })
+      if (text.issuerId) any.orWhere({ issuer_id: text.issuerId })
+    })
+    return findRecord(matching, IDENTITY.read)
   }
 
   async findForUpdate(name: string): Promise<StoredIdentity | undefined> {
-    const row: Row | undefined = await this.db('identities').where({ name }).forUpdate().first()
-    return row && IDENTITY.read(row)
+    return findRecord(this.db('identities').where({ name }).forUpdate(), IDENTITY.read)
   }
 
   /** Returns all identities of the server, by name. */
   async listAll(): Promise<StoredIdentity[]> {
-    return (await this.db<Row>('identities').orderBy('name')).map(IDENTITY.read)
+    return listRecords(this.db('identities').orderBy('name'), IDENTITY.read)
   }
 
   /** Returns the version of each identity. Servers repeat this small read often, to detect changes. */
@@ -140,8 +139,7 @@ export class Identities extends Repository {
   }
 
   async listByIds(ids: string[]): Promise<StoredIdentity[]> {
-    const rows: Row[] = ids.length > 0 ? await this.db('identities').whereIn('id', ids) : []
-    return rows.map(IDENTITY.read)
+    return ids.length > 0 ? listRecords(this.db('identities').whereIn('id', ids), IDENTITY.read) : []
   }
 
   /**
@@ -157,8 +155,7 @@ export class Identities extends Repository {
   /** Returns an identity that is granted to a workspace, and locks it until the transaction ends. */
   async findGranted(workspaceId: string, id: string): Promise<StoredIdentity | undefined> {
     const one = joinGrants(this.db('identities'), workspaceId).where('identities.id', id)
-    const row: GrantedRow | undefined = await one.forUpdate().first(GRANTED)
-    return row && toGranted(row)
+    return findRecord(one.forUpdate().select(GRANTED), toGranted)
   }
 
   /** Changes an identity that the caller has locked. */

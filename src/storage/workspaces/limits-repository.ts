@@ -8,26 +8,15 @@ import {
   type WorkspaceLimits,
 } from '../../core/rules/pass/workspace-limits.ts'
 import { lockRows } from '../db/dialect.ts'
+import { mapping, optionalNumber, type RowOf } from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 
-/** The columns of a workspace's limits; null means the default. */
-export type LimitsRow = Partial<Record<(typeof columns)[LimitName], number | null>>
+/** The limits of a workspace; null means the default. */
+export const LIMITS = mapping(
+  Object.fromEntries(limitNames.map((name) => [name, optionalNumber])) as Record<LimitName, typeof optionalNumber>,
+)
 
-const columns = {
-  webhooks: 'webhooks',
-  passes: 'passes',
-  storedBytes: 'stored_bytes',
-  waitingJobs: 'waiting_jobs',
-  draftsPerTemplate: 'drafts_per_template',
-  scheduledSends: 'scheduled_sends',
-  requestsInFlight: 'requests_in_flight',
-} as const satisfies Record<LimitName, string>
-
-export const limitColumns = Object.values(columns)
-
-function limitColumn(name: LimitName): string {
-  return columns[name]
-}
+export type LimitsRow = RowOf<typeof LIMITS>
 
 export class Limits extends Repository {
   /** Returns the limits of a workspace, including defaults. */
@@ -37,9 +26,7 @@ export class Limits extends Repository {
 
   /** Omitted limits keep their values; null restores the default. */
   async set(workspaceId: string, changes: Partial<Record<LimitName, number | null>>): Promise<void> {
-    const row = Object.fromEntries(
-      limitNames.filter((name) => changes[name] !== undefined).map((name) => [columns[name], changes[name]]),
-    )
+    const row = LIMITS.write(changes)
     await this.db('workspace_limits')
       .insert({ workspace_id: workspaceId, ...row })
       .onConflict('workspace_id')
@@ -48,9 +35,8 @@ export class Limits extends Repository {
 }
 
 export function toLimits(row: LimitsRow | undefined): WorkspaceLimits {
-  return Object.fromEntries(
-    limitNames.map((name) => [name, row?.[columns[name]] ?? defaultLimits[name]]),
-  ) as WorkspaceLimits
+  const own = row && LIMITS.read(row)
+  return Object.fromEntries(limitNames.map((name) => [name, own?.[name] ?? defaultLimits[name]])) as WorkspaceLimits
 }
 
 /** The usage counters that database triggers update. Reading them takes constant time. */
@@ -92,13 +78,11 @@ export class Usage extends Repository {
   /** Returns the usage of several workspaces. Omits workspaces without usage. */
   async listStored(workspaceIds: string[]): Promise<Map<string, StoredUsage>> {
     if (workspaceIds.length === 0) return new Map()
-    const rows = await this.db('workspace_usage')
+    const rows: (StoredUsage & { id: string })[] = await this.db('workspace_usage')
       .whereIn('workspace_id', workspaceIds)
       .groupBy('workspace_id')
-      .select('workspace_id', { passes: this.db.raw('sum(passes)'), bytes: this.db.raw('sum(stored_bytes)') })
-    return new Map(
-      rows.map(({ workspace_id: id, passes, bytes }) => [id, { passes: Number(passes), storedBytes: Number(bytes) }]),
-    )
+      .select({ id: 'workspace_id', passes: this.db.raw('sum(passes)'), storedBytes: this.db.raw('sum(stored_bytes)') })
+    return new Map(rows.map(({ id, ...usage }) => [id, usage]))
   }
 
   async countWebhooks(workspaceId: string): Promise<number> {
@@ -137,7 +121,7 @@ export class Usage extends Repository {
       webhooks: await this.countWebhooks(workspaceId),
       ...(await this.findStored(workspaceId)),
       waitingJobs: await this.countWaitingJobs(workspaceId),
-      draftsPerTemplate: Number(most?.n ?? 0),
+      draftsPerTemplate: most?.n ?? 0,
       scheduledSends: await this.countScheduled(workspaceId, at),
     }
   }
@@ -170,17 +154,17 @@ export class Usage extends Repository {
 
   private async addUp(limit: UsageOverview['limit'], used: Knex.QueryBuilder): Promise<UsageOverview> {
     const allowed = this.db.raw('coalesce(workspace_limits.:column:, :byDefault)', {
-      column: limitColumn(limit),
+      column: LIMITS.columns[limitNames.indexOf(limit)]!,
       byDefault: defaultLimits[limit],
     })
     const isNear = this.db.raw('used.used * 100 >= :percent * :allowed', { percent: NEAR_PERCENT, allowed })
-    const row = await this.db(used.as('used'))
+    const sums = await this.db(used.as('used'))
       .leftJoin('workspace_limits', 'workspace_limits.workspace_id', 'used.workspace_id')
       .first(
         this.db.raw('coalesce(sum(used.total), 0) as total'),
         this.db.raw('coalesce(sum(case when ? then 1 else 0 end), 0) as near', [isNear]),
       )
-    return { limit, total: Number(row.total), near: Number(row.near) }
+    return { limit, ...sums }
   }
 
   /** Returns a query for all drafts of a workspace. Deleted templates keep their drafts, which are included. */

@@ -1,7 +1,7 @@
 import type { Project } from '../../core/contract/projects.ts'
 import { idBound, newId } from '../../core/ids.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
-import { mapping, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { findRecord, mapping, plain, type RecordOf, text, time } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { countsOf, HOUR_MS } from '../operations/counters.ts'
 import { issuingPasses, lapsedPasses, UNISSUED } from '../passes/pass-row.ts'
@@ -18,8 +18,6 @@ const PROJECT = mapping({
 })
 
 export interface StoredProject extends RecordOf<typeof PROJECT> {}
-
-type Row = RowOf<typeof PROJECT>
 
 export type ProjectFields = Pick<Project, 'name' | 'description' | 'color'>
 
@@ -51,13 +49,11 @@ export class Projects extends Repository {
   }
 
   async find(workspaceId: string, id: string): Promise<StoredProject | undefined> {
-    const row: Row | undefined = await this.ofWorkspace(workspaceId).where({ id }).first()
-    return row && PROJECT.read(row)
+    return findRecord(this.ofWorkspace(workspaceId).where({ id }), PROJECT.read)
   }
 
   async findForUpdate(workspaceId: string, id: string): Promise<StoredProject | undefined> {
-    const row: Row | undefined = await this.ofWorkspace(workspaceId).where({ id }).forUpdate().first()
-    return row && PROJECT.read(row)
+    return findRecord(this.ofWorkspace(workspaceId).where({ id }).forUpdate(), PROJECT.read)
   }
 
   /**
@@ -110,7 +106,7 @@ export class Projects extends Repository {
     // The counters cover whole hours, so count the passes in the first, incomplete hour of the week separately.
     const recent = passes().where('id', '>=', idBound(since + 1))
     const hour = Math.floor(since / HOUR_MS)
-    const row: Record<string, number | string | null> = await this.db.first({
+    const row: Record<string, number | null> = await this.db.first({
       templates: this.db('templates')
         .where({ workspace_id: workspaceId, ...ofProject, deleted_at: null })
         .count('*'),
@@ -122,7 +118,7 @@ export class Projects extends Repository {
       recent: counted('passes-by-hour').where('hour', '>', hour),
       first_hour: recent.where('id', '<', idBound((hour + 1) * HOUR_MS)).count('*'),
     })
-    const n = (name: string) => Number(row[name] ?? 0)
+    const n = (name: string) => row[name] ?? 0
     return {
       templateCount: n('templates'),
       livePassCount: n('issued') - n('lapsed') + n('issuing'),

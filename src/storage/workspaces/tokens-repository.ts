@@ -6,7 +6,9 @@ import { bindIds, isAmong } from '../db/dialect.ts'
 import { grouped } from '../db/grouped.ts'
 import { runPrepared } from '../db/prepared.ts'
 import {
+  findRecord,
   json,
+  listRecords,
   mapping,
   nullable,
   optionalText,
@@ -46,8 +48,6 @@ const TOKEN = mapping({
 
 /** An access token as it is stored, without the SHA-256 digest by which it is found. */
 export interface StoredToken extends RecordOf<typeof TOKEN> {}
-
-type Row = RowOf<typeof TOKEN>
 
 export interface TokenWithWorkspace extends StoredToken {
   workspace: CallerWorkspace
@@ -94,9 +94,7 @@ export class Tokens extends Repository {
    * claims a door again instead of rotating the token.
    */
   async findForUpdate(workspaceId: string, id: string): Promise<StoredToken | undefined> {
-    const query = this.exceptDoors().where({ workspace_id: workspaceId, id })
-    const row: Row | undefined = await query.forUpdate().first()
-    return row && TOKEN.read(row)
+    return findRecord(this.exceptDoors().where({ workspace_id: workspaceId, id }).forUpdate(), TOKEN.read)
   }
 
   /** The caller must have locked the token. */
@@ -115,7 +113,7 @@ export class Tokens extends Repository {
    * Omits tokens whose whole lifetime is shorter than the interval.
    */
   async listEnding(from: Date, until: Date, limit: number): Promise<EndingToken[]> {
-    const rows = await this.exceptDoors()
+    const ending = this.exceptDoors()
       .join('workspaces', 'workspaces.id', 'tokens.workspace_id')
       .where({ revoked_at: null, replaced_by: null })
       .where('tokens.expires_at', '>', from.getTime())
@@ -124,13 +122,13 @@ export class Tokens extends Repository {
       .orderBy('tokens.expires_at')
       .limit(limit)
       .select('tokens.id', 'tokens.name', 'tokens.expires_at', { workspace_name: 'workspaces.name' })
-    return rows.map(ENDING.read)
+    return listRecords(ending, ENDING.read)
   }
 
   /** Returns the tokens of a workspace in the order of creation. Omits tokens of doors. */
   async list(workspaceId: string): Promise<StoredToken[]> {
-    const rows: Row[] = await this.exceptDoors().where({ workspace_id: workspaceId }).orderBy(['created_at', 'id'])
-    return rows.map(TOKEN.read)
+    const ofWorkspace = this.exceptDoors().where({ workspace_id: workspaceId })
+    return listRecords(ofWorkspace.orderBy(['created_at', 'id']), TOKEN.read)
   }
 
   /** Returns the IDs of the tokens with the given name in all workspaces, for operators. */
@@ -160,7 +158,7 @@ export class Tokens extends Repository {
   }
 }
 
-interface FoundRow extends Row, CallerWorkspaceRow {
+interface FoundRow extends RowOf<typeof TOKEN>, CallerWorkspaceRow {
   digest: string
   door_gate: string | null
   door_zone_id: string | null

@@ -1,7 +1,7 @@
 import { newId } from '../../core/ids.ts'
 import { isUuidText } from '../../core/uuid.ts'
-import { flag, mapping, optionalTime, type RecordOf, type RowOf, text, time } from '../db/record.ts'
-import { Repository } from '../db/repository.ts'
+import { findRecord, flag, listRecords, mapping, optionalTime, type RecordOf, text, time } from '../db/record.ts'
+import { insertNew, Repository } from '../db/repository.ts'
 
 const WORKSPACE = mapping({
   id: text,
@@ -17,8 +17,6 @@ const WORKSPACE = mapping({
 })
 
 export interface StoredWorkspace extends RecordOf<typeof WORKSPACE> {}
-
-type Row = RowOf<typeof WORKSPACE>
 
 export class Workspaces extends Repository {
   /** Returns `undefined` if the name is in use. */
@@ -36,22 +34,20 @@ export class Workspaces extends Repository {
       linksClosedAt: null,
       offlineScanning: true,
     }
-    const row = WORKSPACE.write(workspace)
-    const [inserted] = await this.db('workspaces').insert(row).onConflict('name').ignore().returning('id')
-    return inserted && workspace
+    const isNew = await insertNew(this.db, 'workspaces', WORKSPACE.write(workspace), ['name'])
+    return isNew ? workspace : undefined
   }
 
   /** Finds a workspace by name or ID. Names take precedence, because a name can equal the ID of another workspace. */
   async findByNameOrId(nameOrId: string): Promise<StoredWorkspace | undefined> {
-    const row: Row | undefined =
-      (await this.db('workspaces').where({ name: nameOrId }).first()) ??
-      (isUuidText(nameOrId) ? await this.db('workspaces').where({ id: nameOrId.toLowerCase() }).first() : undefined)
-    return row && WORKSPACE.read(row)
+    const named = await findRecord(this.db('workspaces').where({ name: nameOrId }), WORKSPACE.read)
+    if (named || !isUuidText(nameOrId)) return named
+    return findRecord(this.db('workspaces').where({ id: nameOrId.toLowerCase() }), WORKSPACE.read)
   }
 
   /** Returns all workspaces, by name. */
   async list(): Promise<StoredWorkspace[]> {
-    return (await this.db<Row>('workspaces').orderBy('name')).map(WORKSPACE.read)
+    return listRecords(this.db('workspaces').orderBy('name'), WORKSPACE.read)
   }
 
   async isOnly(id: string): Promise<boolean> {

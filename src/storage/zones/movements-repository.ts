@@ -59,20 +59,15 @@ export interface CurrentMovement extends Movement {
   use: Pick<MovementUse, 'scannedAt' | 'scanContextKey'> | null
 }
 
-interface AroundRow {
+type Neighbor = 'previous' | 'next'
+
+interface AroundRow
+  extends Record<`${Neighbor}_${'id' | 'context' | 'device'}`, string | null>,
+    Record<`${Neighbor}_at`, number>,
+    Record<`${Neighbor}_direction`, Direction> {
   n: number
   segment: number
   sequence: number
-  previous_id: string | null
-  previous_at: number
-  previous_direction: Direction
-  previous_context: string | null
-  previous_device: string | null
-  next_id: string | null
-  next_at: number
-  next_direction: Direction
-  next_context: string | null
-  next_device: string | null
   use_id: string | null
   use_at: number
   use_key: string
@@ -184,24 +179,8 @@ function toFound(row: AroundRow): FoundMovements {
   return {
     segment: row.segment,
     sequence: row.sequence,
-    previous:
-      row.previous_id === null
-        ? null
-        : {
-            scanId: row.previous_id,
-            at: new Date(row.previous_at),
-            direction: row.previous_direction,
-            place: placeOf(row.previous_context, row.previous_device),
-          },
-    next:
-      row.next_id === null
-        ? null
-        : {
-            scanId: row.next_id,
-            at: new Date(row.next_at),
-            direction: row.next_direction,
-            place: placeOf(row.next_context, row.next_device),
-          },
+    previous: toNeighbor(row, 'previous'),
+    next: toNeighbor(row, 'next'),
     use:
       row.use_id === null
         ? null
@@ -212,6 +191,13 @@ function toFound(row: AroundRow): FoundMovements {
             debitedWindow: row.use_window,
           },
   }
+}
+
+function toNeighbor(row: AroundRow, name: Neighbor): StoredMovement | null {
+  const scanId = row[`${name}_id`]
+  if (scanId === null) return null
+  const place = placeOf(row[`${name}_context`], row[`${name}_device`])
+  return { scanId, at: new Date(row[`${name}_at`]), direction: row[`${name}_direction`], place }
 }
 
 const AROUND = { zone_id: 'uuid', pass_id: 'uuid', at: 'bigint' } as const

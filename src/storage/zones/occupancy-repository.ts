@@ -70,7 +70,7 @@ export class Occupancies extends Repository {
       () => `select case when segment = :segment then inside - (${sums('at >= :from')})
         else ${sums('at >= :since and at < :from')} end as inside from zones where id = :zoneId and workspace_id = :workspaceId`,
     )
-    return Number(row?.inside ?? 0)
+    return row?.inside ?? 0
   }
 }
 

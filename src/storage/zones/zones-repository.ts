@@ -5,6 +5,8 @@ import { bindIds, isAmong, rowLock } from '../db/dialect.ts'
 import { byId, type ListPage, type ListRequest, listPage } from '../db/list-query.ts'
 import { runPrepared } from '../db/prepared.ts'
 import {
+  findRecord,
+  listRecords,
   mapping,
   number,
   optionalNumber,
@@ -64,13 +66,11 @@ export class Zones extends Repository {
   }
 
   async find(workspaceId: string, id: string): Promise<StoredZone | undefined> {
-    const row: Row | undefined = await this.existing(workspaceId).where({ id }).first()
-    return row && ZONE.read(row)
+    return findRecord(this.existing(workspaceId).where({ id }), ZONE.read)
   }
 
   async findForUpdate(workspaceId: string, id: string): Promise<StoredZone | undefined> {
-    const row: Row | undefined = await this.existing(workspaceId).where({ id }).forUpdate().first()
-    return row && ZONE.read(row)
+    return findRecord(this.existing(workspaceId).where({ id }).forUpdate(), ZONE.read)
   }
 
   list(workspaceId: string, request: ZoneListRequest): Promise<ListPage<StoredZone>> {
@@ -82,8 +82,7 @@ export class Zones extends Repository {
   /** Returns the zones of a project, or of the whole workspace, in the order of their creation. */
   async listOfProject(workspaceId: string, projectId: string | null): Promise<StoredZone[]> {
     const query = this.existing(workspaceId).orderBy('id')
-    const rows: Row[] = await (projectId === null ? query : query.where({ project_id: projectId }))
-    return rows.map(ZONE.read)
+    return listRecords(projectId === null ? query : query.where({ project_id: projectId }), ZONE.read)
   }
 
   /** Returns zones by ID, including deleted ones. */
@@ -228,7 +227,7 @@ export class Zones extends Repository {
         .sum({ sum: 'delta' })
         .first(),
     )
-    const inside = Number((await movements)?.sum ?? 0) + Number((await adjustments)?.sum ?? 0)
+    const inside = ((await movements)?.sum ?? 0) + ((await adjustments)?.sum ?? 0)
     return this.change(workspaceId, zone.id, { inside })
   }
 

@@ -101,13 +101,13 @@ async function countPasses(db: Knex, workspaceId: string, request: PassListReque
   if (statuses.has('ISSUED') !== statuses.has('EXPIRED')) lookUp('lapsed', lapsedPasses(db, workspaceId, facts.now))
   if (statuses.has('QUEUED') !== statuses.has('ISSUING') && facts.issuing.length > 0)
     lookUp('issuing', db('passes').whereIn('passes.id', facts.issuing).whereIn('passes.status', UNISSUED))
-  const rows: { kind: PassStatus | 'lapsed' | 'issuing'; n: number | string }[] = await db
+  const rows: { kind: PassStatus | 'lapsed' | 'issuing'; n: number }[] = await db
     .from(counted.as('counted'))
     .groupBy('kind')
     .select('kind')
     .sum({ n: 'n' })
   const stored = (...kinds: (typeof rows)[number]['kind'][]) =>
-    rows.reduce((sum, { kind, n }) => (kinds.includes(kind) ? sum + Number(n) : sum), 0)
+    rows.reduce((sum, { kind, n }) => (kinds.includes(kind) ? sum + n : sum), 0)
   const seen: Record<PassStatus, number> = {
     QUEUED: stored(...UNISSUED) - stored('issuing'),
     ISSUING: stored('issuing'),
