@@ -15,6 +15,7 @@ import { countRows, Repository } from '../db/repository.ts'
 import { eraseScans } from '../evidence/entries.ts'
 import { withWalletVersionBump } from '../passes/pass-change.ts'
 import { walletTables } from '../passes/wallet-tables.ts'
+import { endedColumns } from '../webhooks/delivery-row.ts'
 import { KEY } from './counters.ts'
 
 /** The number of rows that can contain data of the holder of a pass, by kind. */
@@ -152,14 +153,7 @@ export class Erasure extends Repository {
     await this.db('webhooks')
       .whereRaw(idIsChosen(this.db, webhooks))
       .update({ erasures: this.db.raw('erasures + 1') })
-    await this.pendingOf(events).update({
-      status: 'FAILED',
-      due_at: null,
-      resume_at: null,
-      is_redelivery: false,
-      last_error: ENDED,
-      updated_at: at.getTime(),
-    })
+    await this.pendingOf(events).update(endedColumns(ENDED, at))
   }
 
   private one(workspaceId: string, passId: string) {

@@ -2,15 +2,17 @@ import type { Knex } from 'knex'
 import type { Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
 import { newId } from '../../core/ids.ts'
 import { afterAttempt, type DeliveryProgress, redelivered } from '../../core/rules/sending/retries.ts'
-import { type Columns, insertRows, isNotInJson, type Row, updateRows } from '../db/bulk-rows.ts'
+import { insertRows, isNotInJson, type RowsUpdate, updateRows } from '../db/bulk-rows.ts'
 import { idIsChosen } from '../db/dialect.ts'
 import { byId, type ListPage, type ListRequest, listPage } from '../db/list-query.ts'
 import { runPrepared } from '../db/prepared.ts'
+import { findRecord, listRecords } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import {
+  ATTEMPT,
   type CompletedAttempt,
-  type DeliveryRow,
   type DueDelivery,
+  endedColumns,
   insertAttempts,
   type PayloadRow,
   PROGRESS,
@@ -53,26 +55,18 @@ export class Deliveries extends Repository {
   }
 
   async find(workspaceId: string, id: string): Promise<StoredDelivery | undefined> {
-    const row: DeliveryRow | undefined = await this.one(workspaceId, id).first()
-    return row && toDelivery(row)
+    return findRecord(this.one(workspaceId, id), toDelivery)
   }
 
   /** Returns the body that every attempt sends. */
   async findPayload(workspaceId: string, id: string): Promise<string | undefined> {
-    const row: PayloadRow | undefined = await this.withEvents(workspaceId).where('webhook_deliveries.id', id).first()
-    return row && payloadOf(row)
+    return findRecord(this.withEvents(workspaceId).where('webhook_deliveries.id', id), payloadOf)
   }
 
   /** Returns the attempts of a delivery, oldest first. */
   async listAttempts(workspaceId: string, deliveryId: string): Promise<StoredAttempt[]> {
     const ofDelivery = this.db('webhook_attempts').where({ workspace_id: workspaceId, delivery_id: deliveryId })
-    const rows = await ofDelivery.orderBy('number')
-    return rows.map((row) => ({
-      at: new Date(row.started_at),
-      durationMs: row.duration_ms,
-      responseCode: row.response_code,
-      error: row.error,
-    }))
+    return listRecords(ofDelivery.orderBy('number'), ATTEMPT.read)
   }
 
   /** Returns a page of the deliveries of a workspace, sorted by creation (decisions/0012). */
@@ -94,9 +88,8 @@ export class Deliveries extends Repository {
 
   /** Makes a delivery due now. The caller has locked its endpoint. */
   async redeliver(workspaceId: string, id: string, target: Target, at: Date): Promise<StoredDelivery | undefined> {
-    const row: DeliveryRow | undefined = await this.one(workspaceId, id).forUpdate().first()
-    if (!row) return undefined
-    const delivery = toDelivery(row)
+    const delivery = await findRecord(this.one(workspaceId, id).forUpdate(), toDelivery)
+    if (!delivery) return undefined
     // A delivery of an older generation has no more planned attempts, so treat it as FAILED.
     const current = delivery.generation === target.generation ? delivery : { ...delivery, status: 'FAILED' as const }
     const queued = { ...delivery, ...redelivered(current, at), generation: target.generation, updatedAt: at }
@@ -154,7 +147,7 @@ export class Deliveries extends Repository {
       const { id, progress: read } = attempt.delivery
       return { id, attempt, read, progress: afterAttempt(read, read, attempt) }
     })
-    const written = await writeProgressOfUnchanged(this.db, workspaceId, expected, at)
+    const written = await writeProgress(this.db, workspaceId, expected, at)
     const made: RecordedAttempt[] = expected.filter(({ id }) => written.has(id))
     if (made.length < attempts.length) {
       const others = attempts.filter(({ delivery }) => !written.has(delivery.id))
@@ -177,7 +170,7 @@ export class Deliveries extends Repository {
     const made = attempts.flatMap((attempt) => {
       const { id } = attempt.delivery
       const now = current.get(id)
-      return now ? [{ id, attempt, progress: afterAttempt(now, attempt.delivery.progress, attempt) }] : []
+      return now ? [{ id, attempt, read: now, progress: afterAttempt(now, attempt.delivery.progress, attempt) }] : []
     })
     await writeProgress(this.db, workspaceId, made, at)
     return made
@@ -199,14 +192,7 @@ export class Deliveries extends Repository {
   ): Promise<void> {
     const stale = this.pending(workspaceId, webhookId).where('generation', '<', before).limit(limit).select('id')
     const chosen = idIsChosen(this.db, stale.forUpdate().skipLocked())
-    await this.db('webhook_deliveries').whereRaw(chosen).update({
-      status: 'FAILED',
-      due_at: null,
-      resume_at: null,
-      is_redelivery: false,
-      last_error: ENDED_WITH_ENDPOINT,
-      updated_at: at.getTime(),
-    })
+    await this.db('webhook_deliveries').whereRaw(chosen).update(endedColumns(ENDED_WITH_ENDPOINT, at))
   }
 
   private one(workspaceId: string, id: string) {
@@ -247,53 +233,35 @@ function newDelivery(workspaceId: string, event: EventRow, target: Target, at: D
   }
 }
 
-const TYPES: Columns = {
-  status: 'text',
-  due_at: 'bigint',
-  scheduled_attempts: 'integer',
-  is_redelivery: 'boolean',
-  resume_at: 'bigint',
-  attempt_count: 'integer',
-  last_response_code: 'integer',
-  last_error: 'text',
-}
-
-interface Progressed {
-  id: string
-  progress: DeliveryProgress
-}
-
-/** Writes the progress of deliveries that the caller has locked. */
-async function writeProgress(db: Knex, workspaceId: string, deliveries: Progressed[], at: Date): Promise<void> {
-  const changes = deliveries.map(({ id, progress }) => ({ id, set: changeOf(progress, at) }))
-  await updateRows(db, workspaceId, { name: 'progress', table: TABLE, set: CHANGED }, changes)
-}
-
-/** Like `writeProgress`, but skips deliveries that changed since they were read. Returns the written IDs. */
-function writeProgressOfUnchanged(
+/** Writes the progress of deliveries, except those that changed since they were read. Returns the written IDs. */
+function writeProgress(
   db: Knex,
   workspaceId: string,
-  deliveries: (Progressed & { read: DeliveryProgress })[],
+  deliveries: { id: string; read: DeliveryProgress; progress: DeliveryProgress }[],
   at: Date,
 ): Promise<Set<string>> {
-  const changes = deliveries.map(({ id, progress, read }) => ({
+  const changes = deliveries.map(({ id, read, progress }) => ({
     id,
-    set: changeOf(progress, at),
+    set: { ...PROGRESS.write(progress), updated_at: at.getTime() },
     read: PROGRESS.write(read),
   }))
-  const update = { name: 'progress-of-unchanged', table: TABLE, set: CHANGED, read: READ }
-  return updateRows(db, workspaceId, update, changes)
+  return updateRows(db, workspaceId, PROGRESS_UPDATE, changes)
 }
 
-const TABLE = 'webhook_deliveries'
-const CHANGED: Columns = { ...TYPES, updated_at: 'bigint' }
-
-/**
- * The columns that must be unchanged since they were read. A redelivery, an attempt, and a cancellation each change at
- * least one of them.
- */
-const READ: Columns = { status: 'text', due_at: 'bigint', is_redelivery: 'boolean', attempt_count: 'integer' }
-
-function changeOf(progress: DeliveryProgress, at: Date): Row {
-  return { ...PROGRESS.write(progress), updated_at: at.getTime() }
+const PROGRESS_UPDATE: RowsUpdate = {
+  name: 'progress',
+  table: 'webhook_deliveries',
+  set: {
+    status: 'text',
+    due_at: 'bigint',
+    scheduled_attempts: 'integer',
+    is_redelivery: 'boolean',
+    resume_at: 'bigint',
+    attempt_count: 'integer',
+    last_response_code: 'integer',
+    last_error: 'text',
+    updated_at: 'bigint',
+  },
+  // A redelivery, an attempt, and a cancellation each change at least one of these columns.
+  read: { status: 'text', due_at: 'bigint', is_redelivery: 'boolean', attempt_count: 'integer' },
 }

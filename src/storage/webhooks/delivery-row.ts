@@ -1,9 +1,10 @@
 import type { Knex } from 'knex'
-import type { Attempt, Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
+import type { Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
 import { type AttemptFacts, type DeliveryProgress, envelopeText } from '../../core/rules/sending/retries.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import {
   flag,
+  inColumn,
   mapping,
   number,
   optionalNumber,
@@ -57,6 +58,12 @@ export function toDeliveryRow(delivery: StoredDelivery): DeliveryRow {
   return { ...ENVELOPE.write(delivery), ...PROGRESS.write(delivery) }
 }
 
+/** Returns the columns of a pending delivery that ends without another attempt. */
+export function endedColumns(error: string, at: Date) {
+  const end = { status: 'FAILED', dueAt: null, resumeAt: null, isRedelivery: false, lastError: error } as const
+  return { ...PROGRESS.write(end), updated_at: at.getTime() }
+}
+
 /** Returns the body that every attempt sends. */
 export function payloadOf(row: PayloadRow): string {
   const { id, event_type: type, correlation_id: correlationId } = row
@@ -94,18 +101,20 @@ export interface RecordedAttempt {
 }
 
 export async function insertAttempts(db: Knex, workspaceId: string, made: RecordedAttempt[]): Promise<void> {
-  const rows = made.map(({ id, attempt, progress }) => ({
+  const rows = made.map(({ id, attempt: { startedAt, durationMs, outcome }, progress }) => ({
+    ...ATTEMPT.write({ at: startedAt, durationMs, responseCode: outcome.responseCode, error: outcome.error }),
     workspace_id: workspaceId,
     delivery_id: id,
     number: progress.attemptCount,
-    started_at: attempt.startedAt.getTime(),
-    duration_ms: attempt.durationMs,
-    response_code: attempt.outcome.responseCode,
-    error: attempt.outcome.error,
   }))
   await insertRows(db, 'webhook_attempts', rows)
 }
 
-export interface StoredAttempt extends Omit<Attempt, 'at'> {
-  at: Date
-}
+export const ATTEMPT = mapping({
+  at: inColumn('started_at', time),
+  durationMs: number,
+  responseCode: optionalNumber,
+  error: optionalText,
+})
+
+export interface StoredAttempt extends RecordOf<typeof ATTEMPT> {}
