@@ -8,7 +8,7 @@ import { runPrepared, runSilently } from '../db/prepared.ts'
 import { mapping, optionalText, plain, type RecordOf, type RowOf, text } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import type { JobOutcome } from '../operations/store-events.ts'
-import type { PassRange } from '../passes/list/pass-walk.ts'
+import { type PassRange, whereInRange } from '../passes/list/pass-walk.ts'
 import { type JobKind, type Priority, placeOf, type Queue } from './job-kinds.ts'
 import { mayRun, type NextTurn, nextTurn, type TurnOptions, waitsIn } from './turns.ts'
 
@@ -68,14 +68,10 @@ export class Jobs extends Repository {
 
   private toRows(jobs: NewJob[], at: Date) {
     for (const place of new Set(jobs.map(placeOf))) this.onDue(place)
-    return jobs.map((job) => ({
-      id: newId(at),
-      workspace_id: job.workspaceId,
-      kind: job.kind,
-      subject: job.subject,
-      correlation_id: job.correlationId,
-      ...placeOf(job),
-      run_at: (job.runAt ?? at).getTime(),
+    return jobs.map(({ runAt = at, isBulk, ...job }) => ({
+      ...JOB.write({ ...job, id: newId(at) }),
+      ...placeOf({ kind: job.kind, isBulk }),
+      run_at: runAt.getTime(),
       attempts: 0,
       created_at: at.getTime(),
     }))
@@ -142,9 +138,7 @@ export class Jobs extends Repository {
       created_at: now,
     }
     const made = this.db('notifications').where({ broadcast_id: broadcastId })
-    if (chunk.after !== null) made.where('pass_id', '>', chunk.after)
-    if (chunk.upTo !== null) made.where('pass_id', '<=', chunk.upTo)
-    await insertSelected(this.db, 'jobs', columns, made)
+    await insertSelected(this.db, 'jobs', columns, whereInRange(made, 'pass_id', chunk))
   }
 
   /** Finds the workspace whose jobs run next in a queue. */

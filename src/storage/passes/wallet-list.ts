@@ -15,6 +15,7 @@ import {
 } from '../db/record.ts'
 import { type Connected, countRows, Repository } from '../db/repository.ts'
 import { heldPasses } from './held-passes.ts'
+import { type PassRange, whereInRange } from './list/pass-walk.ts'
 import { type DeviceOfPass, forgetPushes } from './nudges.ts'
 import { walletTables } from './wallet-tables.ts'
 
@@ -82,8 +83,8 @@ export class Wallets extends Repository {
     const skipped = cursor ? (cursor.key as number) : offset
     const arms = this.arms(workspaceId, filter)
     const rows = await (request.offset
-      ? this.readPage(arms, { limit: limit + 1, skipped, from: undefined })
-      : this.findPage(workspaceId, arms, { limit: limit + 1, skipped, from: cursor?.id }))
+      ? this.readPage(arms, { limit: limit + 1, skipped }, { after: null, upTo: null })
+      : this.findPage(workspaceId, arms, { limit: limit + 1, skipped }, cursor?.id))
     const total =
       cursor?.total ?? (await totalOf({ limit, offset, found: rows.length }, () => this.countAll(workspaceId, arms)))
     const shown = rows.slice(0, limit)
@@ -109,52 +110,38 @@ export class Wallets extends Repository {
         ${count(`${isReachable} and passes.modified_at <= ${changedBefore.getTime()}`)} as late`,
     )
     const counts: WalletCounts = { phones: 0, current: 0, refused: 0, late: 0 }
-    await this.inParts(workspaceId, async (part) => {
-      const row = await part(apple!.wallets).first(counted)
-      counts.phones += Number(row.phones)
-      counts.current += Number(row.phones) - Number(row.stale)
-      counts.refused += Number(row.refused)
-      counts.late += Number(row.late)
-    })
+    for await (const range of this.ranges(workspaceId)) {
+      const row = await inRange(apple!.wallets, range).first(counted)
+      counts.phones += row.phones
+      counts.current += row.phones - row.stale
+      counts.refused += row.refused
+      counts.late += row.late
+    }
     return counts
   }
 
   private async countAll(workspaceId: string, arms: Arm[]): Promise<number> {
     let total = 0
-    await this.inParts(workspaceId, async (part) => {
-      for (const { wallets } of arms) total += await countRows(part(wallets))
-    })
+    for await (const range of this.ranges(workspaceId)) {
+      for (const { wallets } of arms) total += await countRows(inRange(wallets, range))
+    }
     return total
   }
 
   /**
-   * Reads wallets in statements of limited size, because a single statement over a million passes would exceed the time
-   * limit of requests.
+   * Yields the ranges of held passes, newest first, up to the pass `from`. Each range has a limited number of passes.
+   * Otherwise, a statement could read a million passes, and exceed the time limit of requests.
    */
-  private async inParts(
-    workspaceId: string,
-    read: (part: (wallets: Knex.QueryBuilder) => Knex.QueryBuilder) => Promise<void>,
-  ): Promise<void> {
-    let after: string | undefined
-    let isMore = true
-    while (isMore) {
-      const from = after
-      const held = this.db('held_passes').where({ workspace_id: workspaceId })
-      if (from !== undefined) held.where('pass_id', '>', from)
-      const last = await held
-        .orderBy('pass_id')
-        .offset(this.passesAtOnce - 1)
-        .first('pass_id')
-      after = last?.pass_id
-      const upTo = after
-      isMore = upTo !== undefined
-      await read((wallets) => {
-        const part = wallets.clone()
-        if (from !== undefined) part.where('held.pass_id', '>', from)
-        if (upTo !== undefined) part.where('held.pass_id', '<=', upTo)
-        return part
-      })
-    }
+  private async *ranges(workspaceId: string, from: string | null = null): AsyncGenerator<PassRange> {
+    let upTo = from
+    do {
+      const held = this.db('held_passes').where({ workspace_id: workspaceId }).orderBy('pass_id', 'desc')
+      if (upTo !== null) held.where('pass_id', '<=', upTo)
+      const next: { pass_id: string } | undefined = await held.offset(this.passesAtOnce).first('pass_id')
+      const after = next?.pass_id ?? null
+      yield { after, upTo }
+      upTo = after
+    } while (upTo !== null)
   }
 
   /** Returns up to `limit` outdated devices whose last push was at or before `pushedBefore`, newest passes first. */
@@ -167,7 +154,7 @@ export class Wallets extends Repository {
     for (const { wallets } of arms) {
       wallets.whereRaw('wallet.pushed_version > 0').where('wallet.pushed_at', '<=', pushedBefore.getTime())
     }
-    const rows = await this.findPage(workspaceId, arms, { limit, skipped: 0, from: undefined })
+    const rows = await this.findPage(workspaceId, arms, { limit, skipped: 0 })
     return rows.map((row) => ({ passId: row.pass_id, deviceId: row.device_id! }))
   }
 
@@ -202,31 +189,20 @@ export class Wallets extends Repository {
       })
   }
 
-  /**
-   * Like `readPage`, but with statements of limited size, as in `inParts`, because a single statement could read a
-   * million passes if few wallets are outdated.
-   */
-  private async findPage(workspaceId: string, arms: Arm[], page: Place): Promise<Row[]> {
+  /** Returns a page of wallets from the pass `from` on. Reads range by range until the page is full. */
+  private async findPage(workspaceId: string, arms: Arm[], page: Place, from?: string): Promise<Row[]> {
     const wanted = page.limit + page.skipped
     const rows: Row[] = []
-    let from = page.from
-    do {
-      const held = this.db('held_passes').where({ workspace_id: workspaceId }).orderBy('pass_id', 'desc')
-      if (from !== undefined) held.where('pass_id', '<=', from)
-      const next = await held.offset(this.passesAtOnce).first('pass_id')
-      const place = { limit: wanted - rows.length, skipped: 0, from, above: next?.pass_id }
-      rows.push(...(await this.readPage(arms, place)))
-      from = next?.pass_id
-    } while (from !== undefined && rows.length < wanted)
+    for await (const range of this.ranges(workspaceId, from)) {
+      rows.push(...(await this.readPage(arms, { limit: wanted - rows.length, skipped: 0 }, range)))
+      if (rows.length >= wanted) break
+    }
     return rows.slice(page.skipped)
   }
 
-  private readPage(arms: Arm[], { limit, skipped, from, above }: Place & { above?: string }): Promise<Row[]> {
+  private readPage(arms: Arm[], { limit, skipped }: Place, range: PassRange): Promise<Row[]> {
     const parts = arms.map(({ wallets, columns, device }) => {
-      const part = wallets.clone()
-      if (from !== undefined) part.where('held.pass_id', '<=', from)
-      if (above !== undefined) part.where('held.pass_id', '>', above)
-      part
+      const part = inRange(wallets, range)
         .select('held.pass_id', 'passes.external_pass_id', 'passes.wallet_version', {
           changed_at: 'passes.modified_at',
         })
@@ -245,11 +221,14 @@ export class Wallets extends Repository {
   }
 }
 
-/** A page of the list: it starts at the pass `from`, and skips a number of wallets. */
+/** A page of the list, which skips a number of wallets. */
 interface Place {
   limit: number
   skipped: number
-  from: string | undefined
+}
+
+function inRange(wallets: Knex.QueryBuilder, range: PassRange): Knex.QueryBuilder {
+  return whereInRange(wallets.clone(), 'held.pass_id', range)
 }
 
 interface Arm {

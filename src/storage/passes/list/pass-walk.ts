@@ -26,15 +26,14 @@ export async function findRange(
   return { after, upTo: last?.id ?? null }
 }
 
-export function passesInRange(
-  db: Knex,
-  workspaceId: string,
-  owner: PassOwner,
-  { after, upTo }: PassRange,
-): Knex.QueryBuilder {
-  const query = whereOwner(db('passes').where('passes.workspace_id', workspaceId), owner)
-  if (after !== null) query.where('passes.id', '>', after)
-  if (upTo !== null) query.where('passes.id', '<=', upTo)
+export function passesInRange(db: Knex, workspaceId: string, owner: PassOwner, range: PassRange): Knex.QueryBuilder {
+  return whereInRange(whereOwner(db('passes').where('passes.workspace_id', workspaceId), owner), 'passes.id', range)
+}
+
+/** Restricts a query to a range of pass IDs. `column` contains the pass ID. */
+export function whereInRange(query: Knex.QueryBuilder, column: string, { after, upTo }: PassRange): Knex.QueryBuilder {
+  if (after !== null) query.where(column, '>', after)
+  if (upTo !== null) query.where(column, '<=', upTo)
   return query
 }
 
