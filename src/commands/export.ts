@@ -10,6 +10,7 @@ import { databaseFlags, parsePlatforms, serveFlags } from '../cli/settings/serve
 import type { Platform } from '../core/contract/schemas/platform.ts'
 import { lockFile } from '../files/file-lock.ts'
 import { draftOf, exists, writePrivateWhole } from '../files/private-file.ts'
+import type { HandOverCounts } from '../server/operator/hand-over.ts'
 
 export default class Export extends BaseCommand {
   static override summary = 'Export passes to a file for another server.'
@@ -104,7 +105,7 @@ export default class Export extends BaseCommand {
     }
   }
 
-  private report(file: string, counts: Counts, identities: Record<Platform, Set<string>>) {
+  private report(file: string, counts: HandOverCounts, identities: Record<Platform, Set<string>>) {
     const { passes, devices, googleObjects, unissued, devicesLeftOut, valuesLeftOut } = counts
     this.log(
       `${counted(passes, 'pass', 'passes')} with ${counted(devices, 'phone')} and ${counted(googleObjects, 'object')} at Google in ${file}`,
@@ -132,8 +133,6 @@ export default class Export extends BaseCommand {
     return { file, ...counts, identities: of }
   }
 }
-
-type Counts = Record<'passes' | 'devices' | 'googleObjects' | 'unissued' | 'devicesLeftOut' | 'valuesLeftOut', number>
 
 const CSV = { delimiter: ',', newline: '\n', bom: false, rawCells: false } as const
 

@@ -8,6 +8,7 @@ import { onInterrupt } from '../cli/command/program.ts'
 import { type Progress, startProgress } from '../cli/command/progress.ts'
 import { confirm } from '../cli/command/prompt.ts'
 import { databaseFlags, serveFlags } from '../cli/settings/server-flags.ts'
+import type { Move } from '../server/operator/move-out.ts'
 
 export default class MoveOut extends BaseCommand {
   static override summary = 'Move phones with Apple passes to another address.'
@@ -89,7 +90,7 @@ export default class MoveOut extends BaseCommand {
   }
 
   /** Waits until a push was sent to each phone. A phone that is off can move weeks later. */
-  private async follow(read: () => Promise<FoundMove | undefined>): Promise<void> {
+  private async follow(read: () => Promise<Move | undefined>): Promise<void> {
     using stop = onInterrupt()
     let progress: Progress | undefined
     try {
@@ -123,7 +124,7 @@ export default class MoveOut extends BaseCommand {
     }
   }
 
-  private report(move: FoundMove | undefined) {
+  private report(move: Move | undefined) {
     if (!move) {
       this.log('No move is in progress: the phones of this workspace use this server.')
       return { url: null }
@@ -150,15 +151,7 @@ export default class MoveOut extends BaseCommand {
   }
 }
 
-type FoundMove = {
-  url: string
-  passesASecond: number
-  startedAt: Date
-  toldAt: Date | null
-  progress: Record<'passes' | 'moved' | 'silent' | 'refused' | 'waiting', number>
-}
-
-function shown(move: FoundMove | undefined) {
+function shown(move: Move | undefined) {
   if (!move) return { url: null }
   const { url, passesASecond, startedAt, toldAt, progress } = move
   return { url, passesASecond, startedAt: startedAt.toISOString(), toldAt: toldAt?.toISOString() ?? null, ...progress }

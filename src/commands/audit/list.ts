@@ -3,6 +3,7 @@ import { filterFlag, followFlag, formerly, listFlags, PAST, pastFlag } from '../
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
+import type { AuditEntry } from '../../server/operator/list-audit.ts'
 
 export default class AuditList extends BaseCommand {
   static override summary = 'Show the audit log, newest first.'
@@ -50,7 +51,7 @@ export default class AuditList extends BaseCommand {
     const until = flags.to === undefined ? undefined : new Date(flags.to)
     return withStore(flags.database, async (store) => {
       const filters = await resolveSearch(store, { workspace, actors, actions, target, since, until })
-      return this.showPages<Entry>({
+      return this.showPages({
         list: ({ query: { limit = 20, cursor } }: { query: { limit?: number; cursor?: string } }) =>
           listAudit(store, filters, { limit, cursor }),
         writtenAt: ({ at }) => at,
@@ -65,20 +66,7 @@ export default class AuditList extends BaseCommand {
   }
 }
 
-interface Entry {
-  id: string
-  at: string
-  workspaceId: string | null
-  tokenId: string | null
-  actor: string | { kind: 'person'; email: string; subject: string }
-  action: string
-  targetKind: string
-  targetId: string | null
-  targetCount: number
-  correlationId: string | null
-}
-
-const auditShape: ListShape<Entry> = {
+const auditShape: ListShape<AuditEntry> = {
   columns: [
     { name: 'id', whole: true },
     { name: 'at', kind: 'time' },

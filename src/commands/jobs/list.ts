@@ -5,25 +5,7 @@ import { localTime, table } from '../../cli/command/output.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
 import { onePage } from '../../cli/list/show-list.ts'
 import { databaseFlags } from '../../cli/settings/server-flags.ts'
-
-interface Counts {
-  kind: string
-  waiting: number
-  running: number
-  discarded: number
-  quarantined: number
-  oldestRunAt: Date | null
-}
-
-interface FailedJob {
-  id: string
-  state: string
-  kind: string
-  subject: string
-  attempts: number
-  error: string
-  failedAt: Date
-}
+import type { BacklogCounts, FailedJob } from '../../storage/jobs/backlog.ts'
 
 const shape: ListShape<FailedJob> = {
   columns: [{ name: 'id', title: 'job', whole: true }, ['state', 'kind', 'subject', 'attempts', 'failedAt', 'error']],
@@ -60,8 +42,7 @@ export default class JobsList extends BaseCommand {
     const isForPeople = !flags.csv && !flags.jsonl && flags.columns === undefined
     if (isForPeople) this.log(counts.length === 0 ? 'No jobs are pending.' : `${showCounts(counts)}\n`)
     if (failed.length > 0 || !isForPeople) {
-      const page = onePage<FailedJob>(failed)
-      await this.showList({ pages: page, shape, flags, noun: ['job', 'jobs'], empty: 'All is well.' })
+      await this.showList({ pages: onePage(failed), shape, flags, noun: ['job', 'jobs'], empty: 'All is well.' })
     }
     if (failed.length > 0)
       this.note('To run them again: passes jobs retry --all (or ID). To delete one: passes jobs delete ID.')
@@ -70,7 +51,7 @@ export default class JobsList extends BaseCommand {
   }
 }
 
-function showCounts(counts: Counts[]): string {
+function showCounts(counts: BacklogCounts[]): string {
   return table(
     counts,
     [
