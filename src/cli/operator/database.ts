@@ -8,7 +8,7 @@ import { UsageError } from '../command/cli-error.ts'
 import { count, printable, table } from '../command/output.ts'
 import { startProgress } from '../command/progress.ts'
 import { localCommand, type ResourceCommands } from '../resource/resource-command.ts'
-import { databaseFlags, mistypedVariables, serveFlags, serverConfig } from '../settings/server-flags.ts'
+import { databaseFlags, mistypedVariables, serveFlags, serverConfig, workspaceFlags } from '../settings/server-flags.ts'
 import { canColor } from '../settings/settings.ts'
 
 const MEGABYTE = 1_000_000
@@ -202,17 +202,15 @@ export const commands: ResourceCommands = {
       id: Args.string({ description: 'ID of the pass, or with --external its external ID.', required: true }),
     },
     flags: {
-      ...databaseFlags,
+      ...workspaceFlags,
       ...passFlags,
-      workspace: Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' }),
       'dry-run': Flags.boolean({ summary: 'Show the data that would be erased, and erase nothing.' }),
     },
     asks: true,
     async run({ args, flags, ask }) {
-      const { getWorkspace, withStore } = await import('../../server/operator/operator.ts')
+      const { withWorkspace } = await import('../../server/operator/operator.ts')
       const { erasePass, getPassToErase } = await import('../../server/operator/erase-pass.ts')
-      return withStore(flags.database, async (store, database) => {
-        const workspace = await getWorkspace(store, flags.workspace)
+      return withWorkspace(flags, async (workspace, store, database) => {
         const { id, status } = await getPassToErase(store, workspace.id, { id: args.id, isExternal: flags.external })
         if (flags['dry-run']) {
           return { id, dryRun: true, erased: await store.erasure.count(workspace.id, id), voided: status !== 'VOID' }

@@ -7,7 +7,7 @@ import { untilStopped } from '../command/program.ts'
 import { askSecret, canAsk, readStdin } from '../command/prompt.ts'
 import type { ListShape } from '../list/shape.ts'
 import { itemsCommand, localCommand, type ResourceCommands } from '../resource/resource-command.ts'
-import { databaseFlags, serveFlags } from '../settings/server-flags.ts'
+import { databaseFlags, serveFlags, workspaceFlags } from '../settings/server-flags.ts'
 
 const shape: ListShape<ShownIdentity> = {
   columns: [
@@ -213,8 +213,7 @@ export const commands: ResourceCommands = {
     ],
     args: { name: Args.string({ description: 'Name of the identity, or "server".', required: true }) },
     flags: {
-      ...databaseFlags,
-      workspace: Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' }),
+      ...workspaceFlags,
       project: Flags.string({ summary: 'Name or ID of a project (default: the workspace itself).' }),
       platform: Flags.option({ options: platforms })({ summary: 'With the name "server": only this platform.' }),
     },
@@ -270,12 +269,9 @@ function certificateOf(
  * Returns the password of a key or a .p12 file. On a terminal, asks for the password of a .p12 file if no flag gives
  * it.
  */
-async function passwordOf(flags: {
-  certificate?: string | undefined
-  'key-passphrase'?: string | undefined
-  'password-stdin': boolean
-  'no-input'?: boolean
-}): Promise<string | undefined> {
+async function passwordOf(
+  flags: Interfaces.InferredFlags<typeof certificateFlags> & { 'no-input'?: boolean },
+): Promise<string | undefined> {
   if (flags['password-stdin']) return readStdin()
   const isNeeded = flags['key-passphrase'] === undefined && /\.(p12|pfx)$/i.test(flags.certificate ?? '')
   if (!isNeeded || !canAsk({ noInput: flags['no-input'] ?? false })) return flags['key-passphrase']

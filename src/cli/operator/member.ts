@@ -2,12 +2,13 @@ import { Args, Flags } from '@oclif/core'
 import { comparableEmail } from '../../core/rules/people/email.ts'
 import { personRoles } from '../../core/rules/people/person-roles.ts'
 import type { listMembers } from '../../server/operator/manage-members.ts'
+import type { Store } from '../../storage/store.ts'
 import { repeatable } from '../arguments/list-flags.ts'
 import { UsageError } from '../command/cli-error.ts'
-import { count, details } from '../command/output.ts'
+import { counted, details } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
-import { itemsCommand, localCommand, madeDatabase, type ResourceCommands } from '../resource/resource-command.ts'
-import { databaseFlags } from '../settings/server-flags.ts'
+import { itemsCommand, localCommand, type ResourceCommands } from '../resource/resource-command.ts'
+import { workspaceFlags } from '../settings/server-flags.ts'
 
 type ListedMember = Awaited<ReturnType<typeof listMembers>>[number]
 
@@ -25,7 +26,6 @@ const shape: ListShape<ListedMember> = {
   ],
 }
 
-const workspaceFlag = Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' })
 const emailArgs = { email: Args.string({ description: 'Email address of the person.', required: true }) }
 
 const operator = () => import('../../server/operator/operator.ts')
@@ -46,27 +46,24 @@ export const commands: ResourceCommands = {
     ],
     args: emailArgs,
     flags: {
-      ...databaseFlags,
+      ...workspaceFlags,
       role: Flags.option({ options: personRoles })({ summary: 'Role of the person.', required: true }),
       project: Flags.string({
         summary: 'Project (name or ID) in which the role applies (default: all). Repeatable.',
         ...repeatable,
       }),
-      workspace: workspaceFlag,
     },
     async run({ args, flags, note }) {
-      const { databaseToMake, getOrCreateWorkspace, withNewStore } = await operator()
+      const { getOrCreateWorkspace, withNewStore } = await operator()
       const { addMember } = await members()
       const { role, project } = flags
       const email = parseEmail(args.email)
       const now = new Date()
-      const newFile = databaseToMake(flags.database)
-      const added = await withNewStore(flags.database, async (store) => {
+      const add = async (store: Store) => {
         const workspace = await getOrCreateWorkspace(store, flags.workspace, now)
         return { workspace, ...(await addMember(store, workspace.id, { email, role, project }, now)) }
-      })
-      if (newFile) note(madeDatabase(newFile))
-      return added
+      }
+      return withNewStore(flags.database, add, note)
     },
     value: ({ member: { id, email, role, projectIds, workspaceId } }) => ({ id, email, role, projectIds, workspaceId }),
     print: ({ member, workspace }) =>
@@ -82,13 +79,11 @@ export const commands: ResourceCommands = {
     description:
       'Also lists people with a session who are not members, but got a role from a group at the sign-in provider.',
     examples: ['member list', 'member list --workspace acme --json'],
-    flags: { ...databaseFlags, workspace: workspaceFlag },
+    flags: workspaceFlags,
     async read({ flags }) {
-      const { getWorkspace, withStore } = await operator()
+      const { withWorkspace } = await operator()
       const { listMembers } = await members()
-      return withStore(flags.database, async (store) =>
-        listMembers(store, (await getWorkspace(store, flags.workspace)).id, new Date()),
-      )
+      return withWorkspace(flags, ({ id }, store) => listMembers(store, id, new Date()))
     },
     shape,
     noun: ['member', 'members'],
@@ -102,39 +97,35 @@ export const commands: ResourceCommands = {
     examples: ['member remove anna@example.com', 'member remove anna@example.com --role support --yes'],
     args: emailArgs,
     flags: {
-      ...databaseFlags,
+      ...workspaceFlags,
       role: Flags.option({ options: personRoles })({ summary: 'Only this role (default: all roles).' }),
-      workspace: workspaceFlag,
     },
     asks: true,
     async run({ args, flags, ask }) {
-      const { getWorkspace, withStore } = await operator()
+      const { withWorkspace } = await operator()
       const { removeMember } = await members()
       const email = parseEmail(args.email)
-      return withStore(flags.database, async (store) => {
-        const workspace = await getWorkspace(store, flags.workspace)
+      return withWorkspace(flags, async (workspace, store) => {
         await ask(`Remove ${flags.role ? `the role ${flags.role} of ${email}` : email} from ${workspace.name}?`)
         return removeMember(store, workspace.id, { email, role: flags.role }, new Date())
       })
     },
     print: ({ email, roles, sessions }) =>
-      `Removed ${count(roles)} ${roles === 1 ? 'role' : 'roles'} of ${email}, and ended ${count(sessions)} ${sessions === 1 ? 'session' : 'sessions'}.`,
+      `Removed ${counted(roles, 'role')} of ${email}, and ended ${counted(sessions, 'session')}.`,
   }),
   'member:sessions:revoke': localCommand({
     summary: 'End the sessions of a person in a workspace.',
     description: 'Running servers reject the sessions within two seconds. The person can sign in again.',
     examples: ['member sessions revoke anna@example.com', 'member sessions revoke anna@example.com --workspace acme'],
     args: emailArgs,
-    flags: { ...databaseFlags, workspace: workspaceFlag },
+    flags: workspaceFlags,
     async run({ args, flags }) {
-      const { getWorkspace, withStore } = await operator()
+      const { withWorkspace } = await operator()
       const { revokeSessions } = await members()
       const email = parseEmail(args.email)
-      return withStore(flags.database, async (store) =>
-        revokeSessions(store, (await getWorkspace(store, flags.workspace)).id, email, new Date()),
-      )
+      return withWorkspace(flags, ({ id }, store) => revokeSessions(store, id, email, new Date()))
     },
-    print: ({ email, sessions }) => `Ended ${count(sessions)} ${sessions === 1 ? 'session' : 'sessions'} of ${email}.`,
+    print: ({ email, sessions }) => `Ended ${counted(sessions, 'session')} of ${email}.`,
   }),
 }
 

@@ -1,13 +1,15 @@
 import { Args, Flags } from '@oclif/core'
 import { roles, scopes } from '../../core/route.ts'
 import { isUuidText } from '../../core/uuid.ts'
+import type { MadeToken } from '../../server/create-token.ts'
+import type { Store } from '../../storage/store.ts'
 import type { StoredToken } from '../../storage/workspaces/tokens-repository.ts'
 import { repeatable } from '../arguments/list-flags.ts'
 import { lifetimeFlag, parseDuration, parseLifetime } from '../arguments/moment.ts'
 import { details, localTime, localTimeOr } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
-import { itemsCommand, localCommand, madeDatabase, type ResourceCommands } from '../resource/resource-command.ts'
-import { databaseFlags } from '../settings/server-flags.ts'
+import { itemsCommand, localCommand, type ResourceCommands } from '../resource/resource-command.ts'
+import { workspaceFlags } from '../settings/server-flags.ts'
 
 const shape: ListShape<StoredToken> = {
   columns: [
@@ -21,7 +23,6 @@ const shape: ListShape<StoredToken> = {
   ],
 }
 
-const workspaceFlag = Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' })
 const tokenArgs = { id: Args.string({ description: 'ID of the token, as in "passes token list".', required: true }) }
 
 const KEEP = 'Keep the token now: it is not shown again.'
@@ -41,7 +42,7 @@ export const commands: ResourceCommands = {
       'token create --name "north gate" --project Summerfest --scope scans:read --scope scans:write',
     ],
     flags: {
-      ...databaseFlags,
+      ...workspaceFlags,
       name: Flags.string({ summary: 'Purpose of the token.', required: true }),
       role: Flags.option({ options: roles })({
         summary: 'Role of the token; only an owner can manage webhooks and doors, and import passes.',
@@ -50,7 +51,6 @@ export const commands: ResourceCommands = {
       scope: Flags.option({ options: scopes, ...repeatable })({
         summary: 'Scope of the token (default: all). Repeatable.',
       }),
-      workspace: workspaceFlag,
       project: Flags.string({
         summary: 'Project (name or ID) that the token can access (default: all). Repeatable.',
         ...repeatable,
@@ -58,14 +58,13 @@ export const commands: ResourceCommands = {
       'expires-in': lifetimeFlag,
     },
     async run({ flags, note }) {
-      const { auditOperator, databaseToMake, getOrCreateWorkspace, withNewStore } = await operator()
+      const { auditOperator, getOrCreateWorkspace, withNewStore } = await operator()
       const { createToken } = await import('../../server/create-token.ts')
       const { findProjectsOfToken } = await import('../../server/operator/manage-tokens.ts')
       const { name, role, scope: scopes, project: named } = flags
       const now = new Date()
       const expiresAt = parseLifetime(flags['expires-in'], now)
-      const newFile = databaseToMake(flags.database)
-      const made = await withNewStore(flags.database, async (store) => {
+      const create = async (store: Store) => {
         const workspace = await getOrCreateWorkspace(store, flags.workspace, now)
         return store.transaction(async (tx) => {
           const projectIds = named && (await findProjectsOfToken(tx, workspace.id, { named, scopes }))
@@ -73,9 +72,8 @@ export const commands: ResourceCommands = {
           await auditOperator(tx, workspace.id, { action: 'token.create', targetId: created.token.id }, now)
           return { ...created, workspace }
         })
-      })
-      if (newFile) note(madeDatabase(newFile))
-      return made
+      }
+      return withNewStore(flags.database, create, note)
     },
     value: ({ token, ...made }) => ({
       ...tokenJson({ token, ...made }),
@@ -99,15 +97,10 @@ export const commands: ResourceCommands = {
   'token:list': itemsCommand({
     summary: 'List the tokens of a workspace with their expiry.',
     examples: ['token list', 'token list --workspace acme --json'],
-    flags: {
-      ...databaseFlags,
-      workspace: workspaceFlag,
-    },
+    flags: workspaceFlags,
     async read({ flags }) {
-      const { getWorkspace, withStore } = await operator()
-      return withStore(flags.database, async (store) =>
-        store.tokens.list((await getWorkspace(store, flags.workspace)).id),
-      )
+      const { withWorkspace } = await operator()
+      return withWorkspace(flags, ({ id }, store) => store.tokens.list(id))
     },
     shape,
     noun: ['token', 'tokens'],
@@ -121,15 +114,11 @@ export const commands: ResourceCommands = {
       'token revoke 0198c7a2-70aa-7b1c-8f4e-3d2b9c6a1f27 --workspace acme --yes',
     ],
     args: tokenArgs,
-    flags: {
-      ...databaseFlags,
-      workspace: workspaceFlag,
-    },
+    flags: workspaceFlags,
     asks: true,
     async run({ args, flags, ask }) {
-      const { auditOperator, getWorkspace, OperatorError, withStore } = await operator()
-      return withStore(flags.database, async (store) => {
-        const workspace = await getWorkspace(store, flags.workspace)
+      const { auditOperator, OperatorError, withWorkspace } = await operator()
+      return withWorkspace(flags, async (workspace, store) => {
         await ask(`Revoke ${args.id} in ${workspace.name}?`)
         const id = isUuidText(args.id) ? args.id.toLowerCase() : undefined
         const now = new Date()
@@ -158,13 +147,12 @@ export const commands: ResourceCommands = {
     ],
     args: tokenArgs,
     flags: {
-      ...databaseFlags,
-      workspace: workspaceFlag,
+      ...workspaceFlags,
       overlap: Flags.string({ summary: 'Time for which the old token works, such as 15m or 7d.', default: '24h' }),
       'expires-in': lifetimeFlag,
     },
     async run({ args, flags }) {
-      const { getWorkspace, OperatorError, withStore } = await operator()
+      const { OperatorError, withWorkspace } = await operator()
       const { rotateToken } = await import('../../server/operator/manage-tokens.ts')
       const at = new Date()
       const overlapSeconds = parseDuration(flags.overlap, '--overlap')
@@ -172,8 +160,7 @@ export const commands: ResourceCommands = {
       if (!isUuidText(args.id)) {
         throw new OperatorError(`${args.id} is not the ID of a token. To list all tokens, run "passes token list".`)
       }
-      return withStore(flags.database, async (store) => {
-        const workspace = await getWorkspace(store, flags.workspace)
+      return withWorkspace(flags, async (workspace, store) => {
         const id = args.id.toLowerCase()
         return { workspace, ...(await store.transaction((tx) => rotateToken(tx, workspace.id, id, options))) }
       })
@@ -194,12 +181,7 @@ export const commands: ResourceCommands = {
   }),
 }
 
-interface MadeToken {
-  text: string
-  token: Pick<StoredToken, 'id' | 'name' | 'role' | 'scopes' | 'expiresAt'>
-  workspace: { id: string }
-}
-
-function tokenJson({ text, token: { id, name, role, scopes, expiresAt }, workspace }: MadeToken) {
+function tokenJson({ text, token, workspace }: MadeToken & { workspace: { id: string } }) {
+  const { id, name, role, scopes, expiresAt } = token
   return { id, token: text, name, role, scopes, workspaceId: workspace.id, expiresAt: expiresAt?.toISOString() ?? null }
 }

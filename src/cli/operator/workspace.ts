@@ -1,5 +1,6 @@
 import { Args, Flags } from '@oclif/core'
 import { defaultLimits, type LimitName, limitNames, MAX_LIMIT } from '../../core/rules/pass/workspace-limits.ts'
+import type { Store } from '../../storage/store.ts'
 import type { StoredWorkspace } from '../../storage/workspaces/workspaces-repository.ts'
 import { parseEnd } from '../arguments/moment.ts'
 import { terminalWidth } from '../command/base-command.ts'
@@ -7,7 +8,7 @@ import { UsageError } from '../command/cli-error.ts'
 import { count, localTime } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 import { limitFlag, showLimits } from '../records.ts'
-import { itemsCommand, localCommand, madeDatabase, type ResourceCommands } from '../resource/resource-command.ts'
+import { itemsCommand, localCommand, type ResourceCommands } from '../resource/resource-command.ts'
 import { databaseFlags } from '../settings/server-flags.ts'
 
 const shape: ListShape<StoredWorkspace> = {
@@ -45,15 +46,12 @@ export const commands: ResourceCommands = {
       expires: Flags.string({ summary: 'Expiry: a date, a date-time, or "in 30d" (default: never).' }),
     },
     async run({ flags, note }) {
-      const { databaseToMake, insertWorkspace, OperatorError, withNewStore } = await operator()
+      const { insertWorkspace, OperatorError, withNewStore } = await operator()
       const now = new Date()
       const expiresAt = flags.expires === undefined ? null : parseEnd(flags.expires, now)
-      const newFile = databaseToMake(flags.database)
-      const workspace = await withNewStore(flags.database, (store) =>
-        insertWorkspace(store, flags.name, now, { expiresAt }),
-      )
+      const insert = (store: Store) => insertWorkspace(store, flags.name, now, { expiresAt })
+      const workspace = await withNewStore(flags.database, insert, note)
       if (!workspace) throw new OperatorError(`Workspace ${flags.name} already exists.`)
-      if (newFile) note(madeDatabase(newFile))
       return workspace
     },
     print: ({ id, name }) =>

@@ -153,14 +153,6 @@ async function show<A extends Arguments, F extends FlagInputs, R>(
   return spec.value ? spec.value(result) : result
 }
 
-/** Returns the message for a command that had to create its database, probably because the path was mistyped. */
-export function madeDatabase(file: string): string {
-  return (
-    `The database ${file} did not exist and was created. Select the database of your server with --database ` +
-    '(PASSES_DATABASE_URL).'
-  )
-}
-
 function withHelp(
   command: typeof BaseCommand,
   { summary, description, aliases = [], examples, args, flags, asks, hasJson = true }: Help<Arguments, FlagInputs>,

@@ -15,6 +15,12 @@ export const databaseFlags = {
   }),
 }
 
+/** The flags of commands on one workspace of a database. */
+export const workspaceFlags = {
+  ...databaseFlags,
+  workspace: Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' }),
+}
+
 /** All flags that take a database address. */
 const addresses = ['database', 'from', 'to']
 

@@ -24,15 +24,38 @@ export async function withStore<T>(databaseUrl: string, work: Work<T>): Promise<
   return withNewStore(databaseUrl, work)
 }
 
+/** Like withStore, for work in one workspace. @throws OperatorError if the workspace does not exist */
+export function withWorkspace<T>(
+  { database, workspace }: { database: string; workspace: string },
+  work: (workspace: StoredWorkspace, store: Store, database: Database) => Promise<T>,
+): Promise<T> {
+  return withStore(database, async (store, opened) => work(await getWorkspace(store, workspace), store, opened))
+}
+
 /** Returns the path of the SQLite file if the file does not exist and opening the database would create it. */
-export function databaseToMake(databaseUrl: string): string | undefined {
+function databaseToMake(databaseUrl: string): string | undefined {
   const file = sqliteFile(databaseUrl)
   return file && !existsSync(file) ? resolve(file) : undefined
 }
 
-/** Like withStore, but creates a database that does not exist, for commands before the first start of a server. */
-export function withNewStore<T>(databaseUrl: string, work: Work<T>): Promise<T> {
-  return onDatabase(databaseUrl, () => workOn(openDatabase(databaseUrl), work))
+/**
+ * Like withStore, but creates a database that does not exist, for commands before the first start of a server.
+ * @param note receives a message if the database was created, because its path was probably mistyped
+ */
+export async function withNewStore<T>(
+  databaseUrl: string,
+  work: Work<T>,
+  note?: (message: string) => void,
+): Promise<T> {
+  const file = databaseToMake(databaseUrl)
+  const result = await onDatabase(databaseUrl, () => workOn(openDatabase(databaseUrl), work))
+  if (file) {
+    note?.(
+      `The database ${file} did not exist and was created. Select the database of your server with --database ` +
+        '(PASSES_DATABASE_URL).',
+    )
+  }
+  return result
 }
 
 /** Runs work on a database. Migrates an empty database first. */
@@ -150,8 +173,7 @@ function changeWorkspace(
   { action, at }: { action: AuditAction; at: Date },
   change: (tx: Repositories, id: string) => Promise<void>,
 ): Promise<StoredWorkspace> {
-  return withStore(databaseUrl, async (store) => {
-    const workspace = await getWorkspace(store, nameOrId)
+  return withWorkspace({ database: databaseUrl, workspace: nameOrId }, async (workspace, store) => {
     await store.transaction(async (tx) => {
       await change(tx, workspace.id)
       await auditOperator(tx, workspace.id, { action, targetId: workspace.id }, at)
@@ -174,8 +196,7 @@ export function setLimits(
   nameOrId: string,
   { changes, at }: { changes: Partial<Record<LimitName, number | null>>; at: Date },
 ): Promise<LimitsAndUsage> {
-  return withStore(databaseUrl, async (store) => {
-    const { id, name } = await getWorkspace(store, nameOrId)
+  return withWorkspace({ database: databaseUrl, workspace: nameOrId }, async ({ id, name }, store) => {
     if (Object.keys(changes).length > 0) {
       await store.transaction(async (tx) => {
         await tx.limits.set(id, changes)
