@@ -9,19 +9,12 @@ import {
   HeadJson,
   headJson,
   openSigningKey,
+  type VerifiedChain,
 } from '../../core/rules/evidence/evidence-file.ts'
-import {
-  type ChainFault,
-  type ChainReport,
-  type SignedHead,
-  Verification,
-} from '../../core/rules/evidence/verification.ts'
+import { type ChainFault, type SignedHead, Verification } from '../../core/rules/evidence/verification.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 import { CliError, readNamed, streamNamed } from '../command/cli-error.ts'
 import { count, counted, localTime } from '../command/output.ts'
-
-/** The values that an erasure writes into an entry. The other erasable values become `null`. */
-const ERASED = { message: 'Erased.' }
 
 export const knownFlags = {
   'public-key': Flags.string({
@@ -32,14 +25,6 @@ export const knownFlags = {
     summary: 'File with earlier --json output of verify, to detect whether the database was reset or rewritten since.',
     helpValue: 'FILE',
   }),
-}
-
-export interface ReportedChain extends ChainReport {
-  workspaceId: string
-  chain: ChainName
-  sequence: number
-  head: z.input<typeof HeadJson> | null
-  publicKey: string | null
 }
 
 export interface Known {
@@ -62,7 +47,7 @@ export async function readKnown(flags: Interfaces.InferredFlags<typeof knownFlag
 const Kept = z.object({ chains: z.array(z.object({ head: HeadJson.nullable() })) })
 
 /** Verifies a proof file with the given key, or with the key that the file names. @throws CliError */
-export async function verifyFile(path: string, chain: ChainName, { publicKey, kept }: Known): Promise<ReportedChain> {
+export async function verifyFile(path: string, chain: ChainName, { publicKey, kept }: Known): Promise<VerifiedChain> {
   const lines = createInterface({ input: streamNamed(path), crlfDelay: Number.POSITIVE_INFINITY })
   let begun: { start: z.output<typeof EvidenceStart>; key: string } | undefined
   let verification: Verification | undefined
@@ -89,24 +74,17 @@ export async function verifyFile(path: string, chain: ChainName, { publicKey, ke
       continue
     }
     verification ??= begin(begun, earlier)
-    const { fixed, workspaceId } = { fixed: line.data.fixed, workspaceId: begun.start.head.workspaceId }
     verification.add(line.data)
-    if (fixed && (fixed.id !== line.data.id || fixed.workspace_id !== workspaceId)) {
-      const { sequence, id } = line.data
+    const { sequence, id, fixed } = line.data
+    if (fixed && (fixed.id !== id || fixed.workspace_id !== begun.start.head.workspaceId)) {
       verification.fault({ kind: 'altered', sequence, id, message: 'The values belong to another entry or workspace.' })
     }
   }
   if (!begun) throw new CliError(`${path} is empty`)
-  const { head, key } = { head: begun.start.head, key: begun.key }
+  const { start, key } = begun
+  const { workspaceId, sequence } = start.head
   const report = (verification ?? begin(begun, earlier)).end()
-  return {
-    workspaceId: head.workspaceId,
-    chain,
-    sequence: head.sequence,
-    head: headJson(head),
-    publicKey: key,
-    ...report,
-  }
+  return { workspaceId, chain, sequence, head: headJson(start.head), publicKey: key, ...report }
 }
 
 function begin(
@@ -116,11 +94,11 @@ function begin(
   const publicKey = openSigningKey(key)
   if (!publicKey)
     throw new CliError('The file contains no Ed25519 public key', { hint: 'give it with --public-key FILE' })
-  return new Verification({ head: start.head, earlier, publicKey, erased: ERASED })
+  return new Verification({ head: start.head, earlier, publicKey })
 }
 
 export function showChains(
-  { chains, waiting }: { chains: ReportedChain[]; waiting: number },
+  { chains, waiting }: { chains: VerifiedChain[]; waiting: number },
   { isKeyKnown }: { isKeyKnown: boolean },
 ): string {
   const lines = chains.flatMap(({ workspaceId, entries, adopted, erased, sequence, head, faultCount, faults }) => {

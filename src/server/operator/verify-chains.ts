@@ -1,29 +1,12 @@
 import { idBound } from '../../core/ids.ts'
 import type { ChainName } from '../../core/rules/evidence/chain.ts'
-import { entryJson, headJson, openSigningKey } from '../../core/rules/evidence/evidence-file.ts'
-import {
-  type ChainReport,
-  MAX_DESCRIBED,
-  type SignedHead,
-  Verification,
-} from '../../core/rules/evidence/verification.ts'
+import { entryJson, headJson, openSigningKey, type VerifiedChain } from '../../core/rules/evidence/evidence-file.ts'
+import { MAX_DESCRIBED, type SignedHead, Verification } from '../../core/rules/evidence/verification.ts'
 import { openPrivate } from '../../files/private-file.ts'
 import type { UnchainedEntry } from '../../storage/evidence/chain-reader.ts'
 import type { ChainKey } from '../../storage/evidence/chains.ts'
-import { ERASED } from '../../storage/evidence/entries.ts'
 import type { Store } from '../../storage/store.ts'
 import { getWorkspace, OperatorError, withStore } from './operator.ts'
-
-export interface VerifiedChain extends ChainReport {
-  workspaceId: string
-  chain: ChainName
-  /** The sequence number of the last chained entry; 0 if no entry is chained. */
-  sequence: number
-  /** The signed end of the chain, which an auditor can keep elsewhere; null if it is missing. */
-  head: ReturnType<typeof headJson> | null
-  /** The public key of the workspace, as PEM; null if the database contains none. */
-  publicKey: string | null
-}
 
 export interface Verified {
   chains: VerifiedChain[]
@@ -93,7 +76,7 @@ async function verifyChain(
     return { ...about, ...nothing, faultCount: 1, faults: [{ kind: 'unsigned', message }] }
   }
   const earlier = [...hourly, ...kept.filter((one) => isOf(one, key))]
-  const verification = new Verification({ head, earlier, publicKey: opened, erased: ERASED })
+  const verification = new Verification({ head, earlier, publicKey: opened })
   for (const { hour, signedAt, sequence } of hourly) {
     if (hour === Math.floor(signedAt / HOUR_MS)) continue
     const message = 'The stored hour of a signed head is not the hour of its signature.'

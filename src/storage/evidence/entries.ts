@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { type ChainName, commitmentOf, type EntryValues, hex } from '../../core/rules/evidence/chain.ts'
+import { ERASED } from '../../core/rules/evidence/verification.ts'
 import { bindIds, isAmong } from '../db/dialect.ts'
 import { runPrepared } from '../db/prepared.ts'
 import { asId, bytesOfHex, elementsOfJson, rowsAsJson, strictValue } from '../db/values.ts'
@@ -45,9 +46,6 @@ export const chainedTables: Record<ChainName, ChainedTable> = {
     personal: [],
   },
 }
-
-/** The values of the personal columns of a scan after its erasure. Columns that are not listed are null. */
-export const ERASED: EntryValues = { message: 'Erased.' }
 
 /** The values of a row from which its digest in the chain is computed. */
 export interface Entry {

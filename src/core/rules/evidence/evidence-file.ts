@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
-import { chainNames, hex } from './chain.ts'
-import type { ChainedEntry, SignedHead } from './verification.ts'
+import { type ChainName, chainNames, hex } from './chain.ts'
+import type { ChainedEntry, ChainReport, SignedHead } from './verification.ts'
 
 /**
  * The file format of exported digest chains. The first line has the head and the public key. The next lines have the
@@ -47,6 +47,18 @@ export const EvidenceLine = z.union([
     personal: Values,
   }),
 ])
+
+/** The result of a verification, as JSON. */
+export interface VerifiedChain extends ChainReport {
+  workspaceId: string
+  chain: ChainName
+  /** The sequence number of the last chained entry; 0 if no entry is chained. */
+  sequence: number
+  /** The signed end of the chain, which an auditor can keep elsewhere; null if it is missing. */
+  head: z.input<typeof HeadJson> | null
+  /** The public key of the workspace, as PEM; null if the database contains none. */
+  publicKey: string | null
+}
 
 export function headJson(head: SignedHead): z.input<typeof HeadJson> {
   const { chain, workspaceId, sequence, baseSequence, retainedFrom, signedAt } = head

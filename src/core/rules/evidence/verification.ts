@@ -41,9 +41,10 @@ export interface VerificationOptions {
   /** Earlier signed heads of the chain, from the database or kept elsewhere. */
   earlier?: SignedHead[]
   publicKey: KeyObject
-  /** The values that an erasure writes, by name. It sets all other erasable values to null. */
-  erased: EntryValues
 }
+
+/** The values that an erasure writes into an entry, by name. It sets all other erasable values to null. */
+export const ERASED: EntryValues = { message: 'Erased.' }
 
 export const MAX_DESCRIBED = 100
 
@@ -163,8 +164,7 @@ export class Verification {
     if (salt) return commitment ? undefined : commitmentOf(salt, personal)
     if (!commitment) return undefined
     this.report.erased += 1
-    const { erased } = this.options
-    return names.every((name) => personal[name] === (erased[name] ?? null)) ? commitment : undefined
+    return names.every((name) => personal[name] === (ERASED[name] ?? null)) ? commitment : undefined
   }
 
   private addGap(sequence: number): void {
