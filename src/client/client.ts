@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseJson } from '../core/json.ts'
 import { ApiError, ConnectionError, DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from './client-errors.ts'
 import { type Endpoint, endpoints, pathOf } from './endpoints.ts'
-import { Agent, apiError, bodyOf, dispatch, type ExchangeOptions, exchange, piecesOf } from './exchange.ts'
+import { Agent, apiError, dispatch, type ExchangeOptions, piecesOf, readAnswer } from './exchange.ts'
 import { messagesOf } from './stream-messages.ts'
 import type { CallOptions, FollowOptions, Methods } from './types.ts'
 
@@ -149,29 +149,27 @@ async function* follow(route: Endpoint, call: AnyCall, options: SendOptions & Fo
 }
 
 async function openStream(route: Endpoint, call: AnyCall, headers: Record<string, string>, options: SendOptions) {
-  const { method } = route
-  const timeoutSeconds = Math.max(options.timeoutSeconds, MIN_STREAM_TIMEOUT_SECONDS)
+  const { method, path: name } = route
+  const patient = { ...options, timeoutSeconds: Math.max(options.timeoutSeconds, MIN_STREAM_TIMEOUT_SECONDS) }
   const accept = 'text/event-stream, application/json'
-  const sent = { method, path: pathOf(route, call), name: route.path, headers: { ...headers, accept }, body: undefined }
-  const answer = await dispatch(sent, { ...options, timeoutSeconds })
-  if (answer.statusCode === 200) return piecesOf(answer, sent, { ...options, timeoutSeconds })
-  const bytes = Buffer.from(await answer.body.arrayBuffer())
-  const rejection = { method, path: sent.path, headers: answer.headers, status: answer.statusCode }
-  throw apiError({ ...rejection, isCodeOptional: false }, bytes)
+  const sent = { method, path: pathOf(route, call), name, headers: { ...headers, accept }, body: undefined }
+  const response = await dispatch(sent, patient)
+  if (response.statusCode === 200) return piecesOf(response, sent, patient)
+  throw apiError(sent, await readAnswer(response, sent, patient))
 }
 
 async function sendRaw(raw: RawRequest, options: SendOptions): Promise<RawResponse> {
   const { method, path, body } = raw
   const sent = { method, path, name: path, headers: { accept: '*/*', ...raw.headers }, body: body && Buffer.from(body) }
   return withRetries(method === 'GET' || method === 'DELETE', options, async () => {
-    const answer = await dispatch(sent, options)
-    const { statusCode: status, headers } = answer
+    const response = await dispatch(sent, options)
+    const { statusCode: status, headers } = response
     if (status === 200 && String(headers['content-type'] ?? '').startsWith('text/event-stream')) {
-      return { status, headers, body: new Uint8Array(), stream: piecesOf(answer, sent, options) }
+      return { status, headers, body: new Uint8Array(), stream: piecesOf(response, sent, options) }
     }
-    const bytes = await bodyOf(answer, sent, options)
-    if (status >= 400) throw apiError({ method, path, headers, status, isCodeOptional: true }, bytes)
-    return { status, headers, body: new Uint8Array(bytes) }
+    const answer = await readAnswer(response, sent, options)
+    if (status >= 400) throw apiError(sent, answer, { isCodeOptional: true })
+    return { status, headers, body: new Uint8Array(answer.bytes) }
   })
 }
 
@@ -191,14 +189,13 @@ async function withRetries<T>(isIdempotent: boolean, options: SendOptions, once:
 }
 
 async function sendOnce(route: Endpoint, call: AnyCall, options: SendOptions): Promise<unknown> {
-  const { method, files } = route
-  const path = pathOf(route, call)
+  const { method, path: name, files } = route
   const isRaw = route.rawBody !== undefined
   const body = call.body === undefined ? undefined : isRaw ? (call.body as Uint8Array) : JSON.stringify(call.body)
   const sent = {
     method,
-    path,
-    name: route.path,
+    path: pathOf(route, call),
+    name,
     headers: {
       ...stringHeaders(call.headers),
       accept: ['application/json', ...(files ?? [])].join(', '),
@@ -207,14 +204,15 @@ async function sendOnce(route: Endpoint, call: AnyCall, options: SendOptions): P
     },
     body: body === undefined ? undefined : Buffer.from(body),
   }
-  const { status, headers, bytes } = await exchange(sent, options)
+  const answer = await readAnswer(await dispatch(sent, options), sent, options)
+  const { status, headers, bytes } = answer
   const type = String(headers['content-type'] ?? '').split(';')[0]!
   options.onResponse?.({ status })
   if (status === 200 && files?.includes(type)) return new Uint8Array(bytes)
   if (status === 204) return undefined
   const parsed = status < 300 ? parseJson(bytes.toString()) : undefined
   if (parsed !== undefined) return parsed
-  throw apiError({ method, path, headers, status, isCodeOptional: route.errorsWithoutCode === true }, bytes)
+  throw apiError(sent, answer, { isCodeOptional: route.errorsWithoutCode })
 }
 
 function stringHeaders(headers: Record<string, unknown> = {}): Record<string, string> {

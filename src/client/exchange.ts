@@ -52,27 +52,22 @@ export interface Answer {
   bytes: Buffer
 }
 
-/** Sends one request and reads its whole response. Does not throw for an error status. */
-export async function exchange(sent: SentRequest, options: ExchangeOptions): Promise<Answer> {
-  const answer = await dispatch(sent, options)
-  return { status: answer.statusCode, headers: answer.headers, bytes: await bodyOf(answer, sent, options) }
-}
-
-/** Reads the whole body of a response. Decompresses gzip. */
-export async function bodyOf(
-  { headers, body }: Dispatcher.ResponseData,
+/** Reads a whole response. Decompresses gzip. */
+export async function readAnswer(
+  { statusCode: status, headers, body }: Dispatcher.ResponseData,
   sent: SentRequest,
   options: ExchangeOptions,
-): Promise<Buffer> {
+): Promise<Answer> {
   try {
     const bytes = Buffer.from(await body.arrayBuffer())
-    return headers['content-encoding'] === 'gzip' ? await promisify(gunzip)(bytes) : bytes
+    const isGzip = headers['content-encoding'] === 'gzip'
+    return { status, headers, bytes: isGzip ? await promisify(gunzip)(bytes) : bytes }
   } catch (error) {
     throw connectionError(error, sent, options)
   }
 }
 
-/** Sends a request. Resolves when the response starts. */
+/** Sends a request. Resolves with a response of any status as soon as it starts. */
 export async function dispatch(sent: SentRequest, options: ExchangeOptions): Promise<Dispatcher.ResponseData> {
   const { method, path, headers, body } = sent
   const { url, token, signal, timeoutSeconds, dispatcher } = options
@@ -150,21 +145,15 @@ export async function* piecesOf({ body }: Dispatcher.ResponseData, sent: SentReq
   }
 }
 
-/** The properties of an error response. */
-export interface Rejection {
-  method: string
-  path: string
-  status: number
-  headers: Answer['headers']
-  /** Whether the error bodies of the endpoint can lack a code. */
-  isCodeOptional: boolean
-}
-
 /**
  * Creates the error for an error response, with the code and details from its body. If the body has no code, the code
- * is `INTERNAL_ERROR` or, if `isCodeOptional` is set, the code for the status.
+ * is `INTERNAL_ERROR` or, if the endpoint can omit the code (`isCodeOptional`), the code for the status.
  */
-export function apiError({ method, path, status, headers, isCodeOptional }: Rejection, bytes: Buffer): ApiError {
+export function apiError(
+  { method, path }: SentRequest,
+  { status, headers, bytes }: Answer,
+  { isCodeOptional }: { isCodeOptional?: boolean | undefined } = {},
+): ApiError {
   const retryAfter = Number(headers['retry-after'] ?? Number.NaN)
   const body = parseJson(bytes.toString()) ?? {}
   const known = body as { errorCode?: string; message?: string; correlationId?: string; details?: object }
