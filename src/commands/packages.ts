@@ -33,7 +33,7 @@ export default class Packages extends BaseCommand {
     if (flags.out !== '-' && (await exists(flags.out)))
       throw new CliError(`${flags.out} already exists`, { hint: 'choose another file.' })
     const { packageColumns, readPackages } = await import('../cli/import/read-packages.ts')
-    const { openOutput, openStdout } = await import('../cli/bulk/output-file.ts')
+    const { openOutput } = await import('../cli/bulk/output-file.ts')
     const { startProgress } = await import('../cli/command/progress.ts')
     const rows: { own: Record<string, string>; fields: Map<string, string> }[] = []
     const failed: { file: string; error: string }[] = []
@@ -58,10 +58,7 @@ export default class Packages extends BaseCommand {
     }
     const dialect: Dialect = { delimiter: ',', newline: '\n', bom: false, rawCells: flags['raw-cells'] }
     const header = [...packageColumns, ...names]
-    await using out =
-      flags.out === '-'
-        ? await openStdout({ header, dialect })
-        : await openOutput(flags.out, { keep: 0, header, dialect })
+    await using out = await openOutput(flags.out, { keep: 0, header, dialect })
     const cellsOf = ({ own, fields }: (typeof rows)[number]) => [
       ...packageColumns.map((name) => own[name] ?? ''),
       ...[...names].map((name) => fields.get(name) ?? ''),

@@ -13,7 +13,7 @@ import { startProgress } from '../command/progress.ts'
 import { isReadOnce } from '../command/prompt.ts'
 import { atStart, fingerprint, JOURNAL_FORMAT, type JournalEntry, openFileJournal } from './bulk-journal.ts'
 import { openCsv } from './csv.ts'
-import { openOutput, openStdout, rejectPipe } from './output-file.ts'
+import { openOutput, rejectPipe } from './output-file.ts'
 import {
   type FailedRow,
   failuresHeader,
@@ -48,16 +48,11 @@ export interface BulkOptions {
 const SHOWN_ERRORS = 10
 const SHOWN_OF_EACH = 5
 
-export interface BulkResult<Name extends string> {
-  summary: BulkSummary<Name>
-  outcomes: readonly Outcome<Name>[]
-}
-
 /** Processes each row of a CSV file. See `runRows` for the guarantees after a crash. */
 export async function runFile<Item, Name extends string>(
   action: RowAction<Item, Name>,
   options: BulkOptions,
-): Promise<BulkResult<Name>> {
+): Promise<{ summary: BulkSummary<Name>; outcomes: readonly Outcome<Name>[] }> {
   const { file, dryRun, stop, note } = options
   // Do not keep a journal if the input is a pipe, which cannot be read again, or the output is stdout, which cannot be
   // truncated.
@@ -109,12 +104,8 @@ export async function runFile<Item, Name extends string>(
     }
     if (start.rows > 0) note(`Resuming after the first ${start.rows} rows, which an earlier run completed`)
 
-    const write = async (path: string | undefined, keep: number, header: string[]) => {
-      if (path === undefined) return undefined
-      return path === '-'
-        ? openStdout({ header, dialect: csv.dialect })
-        : openOutput(path, { keep, header, dialect: csv.dialect })
-    }
+    const write = async (path: string | undefined, keep: number, header: string[]) =>
+      path === undefined ? undefined : openOutput(path, { keep, header, dialect: csv.dialect })
     await using out = await write(options.out, start.outBytes, outHeader(columns, action.resultColumns))
     await using failures = await write(options.failures, start.failuresBytes, failuresHeader(columns))
     const began = { done: start.bytes, rows: start.rows, failed: start.failing }
@@ -125,17 +116,18 @@ export async function runFile<Item, Name extends string>(
     const client = options.sender(retryNotes(logAboveProgress))
     const startedAt = Date.now()
     const end = await runRows({
+      ...action,
       rows: check(csv.rows),
       columns,
-      resultColumns: action.resultColumns,
       send: (items) => action.send(items, { client, note: logAboveProgress }),
-      batchesInFlight: action.batchesInFlight,
       journal,
       out,
       failures,
       stop,
-      onProgress: ({ bytes, rows, failing }) => progress?.update({ done: bytes, rows, failed: failing }),
-      onRows: show,
+      onBatch({ bytes, rows, failing }, rowsOfBatch) {
+        progress?.update({ done: bytes, rows, failed: failing })
+        show(rowsOfBatch)
+      },
     })
     return { summary: summaryFrom(end, (Date.now() - startedAt) / 1000), outcomes }
   } finally {

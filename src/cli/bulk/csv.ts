@@ -33,7 +33,8 @@ export async function openCsv(
 ): Promise<CsvFile> {
   const input = await decode(source[Symbol.asyncIterator]())
   const { chunks } = input
-  const whole = await readHead(chunks, input.head)
+  // The whole header, and a preceding `sep=;` line.
+  const whole = await readUntil((read) => hasHeader(read) || read.length >= MAX_HEADER_BYTES, chunks, input.head)
   const separator = separatorLine(whole)
   const head = whole.subarray(separator?.bytes ?? 0)
   const detected = detectDialect(head)
@@ -147,25 +148,13 @@ async function readable<T>(read: () => Promise<T>, last: LastRead): Promise<T> {
 
 const NEVER_CLOSED = 'cannot be read: a quote in it is never closed'
 
-interface DecodedInput {
-  head: Buffer
-  /** The remaining input, in UTF-8. */
-  chunks: AsyncIterator<Uint8Array>
-  isUtf16: boolean
-}
-
 /**
- * Decodes the input to UTF-8. Without a byte order mark, detects UTF-16 by the zeros in every second byte of the
- * header.
+ * Decodes the input to UTF-8: the start that was read already (`head`), and the remaining `chunks`. Without a byte
+ * order mark, detects UTF-16 by the zeros in every second byte of the header.
  * @throws CliError for a workbook
  */
-async function decode(chunks: AsyncIterator<Uint8Array>): Promise<DecodedInput> {
-  let head = Buffer.alloc(0)
-  while (head.length < 4) {
-    const next = await chunks.next()
-    if (next.done) break
-    head = Buffer.concat([head, next.value])
-  }
+async function decode(chunks: AsyncIterator<Uint8Array>) {
+  const head = await readUntil((read) => read.length >= 4, chunks)
   const kind = workbooks.find(({ signature }) => head.subarray(0, signature.length).equals(signature))
   if (kind) throw new CliError(`The file is ${kind.name}, not CSV`, { code: 'NOT_CSV', hint: SAVE_AS_CSV })
   const encoding = utf16Of(head)
@@ -195,14 +184,8 @@ const SAVE_AS_CSV =
   'open it as a spreadsheet, and save the sheet as "CSV UTF-8": this keeps the leading zeros of IDs, and the format ' +
   'of dates.'
 
-interface SeparatorLine {
-  delimiter: Dialect['delimiter']
-  bom: boolean
-  bytes: number
-}
-
 /** Parses a line such as `sep=;`, which can precede the header in files for Excel. @throws CliError */
-function separatorLine(head: Buffer): SeparatorLine | undefined {
+function separatorLine(head: Buffer) {
   const [line, mark, separator] = /^(\uFEFF?)sep=(.)(?:\r\n|\r|\n)/i.exec(head.toString('utf8')) ?? []
   if (line === undefined) return undefined
   const delimiter = delimiters.find((known) => known === separator)
@@ -212,15 +195,19 @@ function separatorLine(head: Buffer): SeparatorLine | undefined {
   })
 }
 
-/** Reads enough of the input to hold the whole header and a preceding `sep=;` line. */
-async function readHead(chunks: AsyncIterator<Uint8Array>, begun: Buffer): Promise<Buffer> {
-  let head = begun
-  while (!firstLineEnds(head) && head.length < MAX_HEADER_BYTES) {
+/** Reads chunks until the read part is enough, or the input ends. */
+async function readUntil(
+  isEnough: (read: Buffer) => boolean,
+  chunks: AsyncIterator<Uint8Array>,
+  begun: Buffer = Buffer.alloc(0),
+): Promise<Buffer> {
+  let read = begun
+  while (!isEnough(read)) {
     const next = await chunks.next()
     if (next.done) break
-    head = Buffer.concat([head, next.value])
+    read = Buffer.concat([read, next.value])
   }
-  return head
+  return read
 }
 
 async function* joined(head: Buffer, chunks: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -257,7 +244,7 @@ function detectDialect(head: Buffer): Omit<Dialect, 'rawCells'> {
   return { delimiter: delimiters[counts.indexOf(Math.max(...counts))]!, newline: newline ?? '\n', bom }
 }
 
-function firstLineEnds(head: Buffer): boolean {
+function hasHeader(head: Buffer): boolean {
   return firstLine(head.toString('utf8')).newline !== undefined
 }
 

@@ -40,42 +40,31 @@ export async function openFile(path: string, keep: number) {
   }
 }
 
-/** Opens a CSV file, and truncates it to `keep` bytes. If `keep` is 0, writes the header. */
+/** Stdout as an output. Its size is not tracked, because stdout cannot be truncated. */
+const stdout = {
+  bytes: 0,
+  async write(text: string) {
+    if (!(await writeOut(text))) throw new CliError('stdout was closed by its reader', { code: 'EPIPE' })
+  },
+  sync: async () => undefined,
+  [Symbol.asyncDispose]: async () => undefined,
+}
+
+/**
+ * Opens a CSV file, and truncates it to `keep` bytes. If `keep` is 0, writes the header. The path `-` means stdout, of
+ * which nothing can be kept.
+ */
 export async function openOutput(
   path: string,
   { keep, header, dialect }: { keep: number; header: readonly string[]; dialect: Dialect },
 ): Promise<OutputFile> {
-  const file = await openFile(path, keep)
-  if (keep === 0) await file.write(headerLine(header, dialect))
+  const file = path === '-' ? { ...stdout } : await openFile(path, keep)
+  if (keep === 0) await file.write(`${dialect.bom ? '\uFEFF' : ''}${formatRows([header], dialect)}`)
   return Object.assign(file, {
     append: async (rows: Parameters<OutputFile['append']>[0]) => {
       if (rows.length > 0) await file.write(formatRows(rows, dialect))
     },
   })
-}
-
-function headerLine(header: readonly string[], dialect: Dialect): string {
-  return `${dialect.bom ? '\uFEFF' : ''}${formatRows([header], dialect)}`
-}
-
-/** Opens stdout as an output. Its size is not tracked, because stdout cannot be truncated. */
-export async function openStdout({
-  header,
-  dialect,
-}: {
-  header: readonly string[]
-  dialect: Dialect
-}): Promise<OutputFile> {
-  const write = async (text: string) => {
-    if (!(await writeOut(text))) throw new CliError('stdout was closed by its reader', { code: 'EPIPE' })
-  }
-  await write(headerLine(header, dialect))
-  return {
-    bytes: 0,
-    append: (rows) => (rows.length > 0 ? write(formatRows(rows, dialect)) : Promise.resolve()),
-    sync: async () => undefined,
-    [Symbol.asyncDispose]: async () => undefined,
-  }
 }
 
 /** Rejects a pipe, which cannot be truncated. @throws UsageError */

@@ -5,20 +5,6 @@ import { MAX_IMAGE_BYTES } from '../../core/contract/images.ts'
 import { contentId, Uuid } from '../../core/ids.ts'
 import { inspectImage } from '../../core/rules/template/image.ts'
 
-/**
- * The images that the cells of a file refer to. Their ids are known before the upload, so that rows can be checked and
- * compared with existing passes before anything is uploaded.
- */
-export interface RowImages {
-  /**
-   * Returns the image that a cell refers to. The id of a local image depends only on its bytes and the workspace.
-   * @throws RowImageError if the cell does not name a valid image
-   */
-  resolve(cell: string): Promise<RowImage>
-  /** Uploads the local images that this run has not uploaded yet. */
-  upload(client: Client, images: readonly RowImage[]): Promise<void>
-}
-
 export interface RowImage {
   id: string
   /** The local file; `undefined` if the cell holds an id. */
@@ -32,14 +18,24 @@ export class RowImageError extends Error {
 /** The maximum number of cached images. Evicted images are read or uploaded again. */
 const MAX_CACHED = 20_000
 
-/** @param file the CSV file, whose folder holds the images; `-` for stdin, which uses the working folder */
-export function createRowImages(file: string, workspaceId: string): RowImages {
+export type RowImages = ReturnType<typeof createRowImages>
+
+/**
+ * Creates the images that the cells of a file refer to. Their ids are known before the upload, so that rows can be
+ * checked and compared with existing passes before anything is uploaded.
+ * @param file the CSV file, whose folder holds the images; `-` for stdin, which uses the working folder
+ */
+export function createRowImages(file: string, workspaceId: string) {
   const folder = file === '-' ? process.cwd() : dirname(resolve(file))
   const idsByPath = new Map<string, string>()
   const uploads = new Map<string, Promise<void>>()
 
   return {
-    async resolve(cell) {
+    /**
+     * Returns the image that a cell refers to. The id of a local image depends only on its bytes and the workspace.
+     * @throws RowImageError if the cell does not name a valid image
+     */
+    async resolve(cell: string): Promise<RowImage> {
       if (Uuid.safeParse(cell).success) return { id: cell, path: undefined }
       const path = await findFile(folder, cell)
       const known = idsByPath.get(path)
@@ -50,7 +46,8 @@ export function createRowImages(file: string, workspaceId: string): RowImages {
       return { id, path }
     },
 
-    async upload(client, images) {
+    /** Uploads the local images that this run has not uploaded yet. */
+    async upload(client: Client, images: readonly RowImage[]): Promise<void> {
       for (const { id, path } of images) {
         if (path === undefined) continue
         if (uploads.size >= MAX_CACHED) uploads.clear()

@@ -8,24 +8,23 @@ import {
   type FailedRow,
   outcomeOf,
   type PlacedRow,
+  type RowAction,
   type RowResult,
 } from './row-action.ts'
 
-export interface BulkRun<Item> {
+export interface BulkRun<Item> extends Pick<RowAction<Item>, 'resultColumns' | 'batchesInFlight'> {
   rows: AsyncIterable<CheckedRow<Item>>
   columns: Columns
-  resultColumns: readonly string[]
   /** Returns a result for each item, in the order of the items. */
   send: (items: Item[]) => Promise<RowResult[]>
-  batchesInFlight: number
   /** The journal; `undefined` if the run cannot be resumed. */
   journal: Journal | undefined
   out: OutputFile | undefined
   failures: OutputFile | undefined
   /** The signal to stop: no more rows are read, and batches in flight finish. */
   stop: AbortSignal
-  onProgress: (entry: JournalEntry) => void
-  onRows: (rows: (PlacedRow | FailedRow)[]) => void
+  /** Called after each batch with the checkpoint and the rows of the batch. */
+  onBatch: (entry: JournalEntry, rows: (PlacedRow | FailedRow)[]) => void
 }
 
 /**
@@ -47,7 +46,14 @@ export async function runRows<Item>(run: BulkRun<Item>): Promise<JournalEntry> {
   const settleFirst = async () => {
     const settled = await inFlight.shift()!
     // Write nothing after a failed batch. Otherwise, a resumed run would skip the failed batch.
-    if (!failure) failure = 'error' in settled ? settled : await book.write(settled.batch, settled.results)
+    if (failure) return
+    try {
+      if ('error' in settled) failure = settled
+      else await book.write(settled.batch, settled.results)
+    } catch (error) {
+      // The batch could not be written, for example because the disk is full.
+      failure = { error }
+    }
   }
   let unread: { error: unknown } | undefined
   try {
@@ -81,10 +87,7 @@ async function answer<Item>(batch: Batch<Item>, send: BulkRun<Item>['send']): Pr
   }
 }
 
-type BookKeys = 'columns' | 'resultColumns' | 'journal' | 'out' | 'failures' | 'onProgress' | 'onRows'
-
-function openBook(run: Pick<BulkRun<never>, BookKeys>) {
-  const { columns, resultColumns, journal, out, failures } = run
+function openBook<Item>({ columns, resultColumns, journal, out, failures, onBatch }: BulkRun<Item>) {
   let entry = journal?.start ?? atStart
   let syncedAt = Date.now()
   const sync = async () => {
@@ -93,7 +96,7 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
     journal?.sync()
     syncedAt = Date.now()
   }
-  const write = async (batch: Batch<unknown>, results: RowResult[]) => {
+  const write = async (batch: Batch<unknown>, results: RowResult[]): Promise<void> => {
     const outcome = outcomeOf(batch, results, columns, resultColumns)
     const counts = { ...entry.counts }
     const outcomes: JournalEntry['outcomes'] = []
@@ -117,18 +120,11 @@ function openBook(run: Pick<BulkRun<never>, BookKeys>) {
     }
     journal?.append(entry)
     if (Date.now() - syncedAt > SYNC_EVERY_MS) await sync()
-    run.onProgress(entry)
-    run.onRows(outcome.rows)
+    onBatch(entry, outcome.rows)
   }
   return {
     entry: () => entry,
-    /** Returns the error if the batch could not be written, for example because the disk is full. */
-    write: (batch: Batch<unknown>, results: RowResult[]): Promise<{ error: unknown } | undefined> => {
-      return write(batch, results).then(
-        () => undefined,
-        (error: unknown) => ({ error }),
-      )
-    },
+    write,
     close: async ({ complete }: { complete: boolean }) => {
       if (complete) {
         entry = { ...entry, complete, outcomes: [], outBytes: out?.bytes ?? 0, failuresBytes: failures?.bytes ?? 0 }

@@ -48,7 +48,7 @@ export function updateAction({ dryRun, concurrency, ...options }: UpdateOptions)
     FAILED,
   ]
   let variables: string[] = []
-  const images = createUpdateImages(options.file)
+  const resolveImages = createImageResolver(options.file, { dryRun })
   return {
     command: 'update',
     settings: {
@@ -71,7 +71,7 @@ export function updateAction({ dryRun, concurrency, ...options }: UpdateOptions)
       concurrency,
       onFound: warnOfUnknown(() => variables),
       async change(pass, { body }, { client, signal }) {
-        const resolved = await images.resolve(client, pass, body, { dryRun })
+        const resolved = await resolveImages(client, pass, body)
         const call = { params: { id: pass.id }, query: { dryRun, bulk: true }, body: resolved }
         const { notified } = await client.passes.update(call, { signal, idempotent: true })
         return notified ? 'notified' : 'updated'
@@ -80,16 +80,12 @@ export function updateAction({ dryRun, concurrency, ...options }: UpdateOptions)
   }
 }
 
-interface UpdateImages {
-  /** Uploads image files and returns the change with their ids. In a dry run, omits image files from the change. */
-  resolve(client: Client, pass: Pass, body: PassUpdate, options: { dryRun: boolean }): Promise<PassUpdate>
-}
-
 /**
- * Finds the image variables of each template once, and only if a row changes variables. The template of a row is known
- * only after the pass of the row is found.
+ * Returns a function that uploads the image files of a change, and returns the change with their ids. In a dry run, the
+ * function omits image files from the change. Finds the image variables of each template once, and only if a row changes
+ * variables. The template of a row is known only after the pass of the row is found.
  */
-function createUpdateImages(file: string): UpdateImages {
+function createImageResolver(file: string, { dryRun }: Pick<UpdateOptions, 'dryRun'>) {
   let images: RowImages | undefined
   const names = new Map<string, Promise<string[]>>()
 
@@ -100,23 +96,21 @@ function createUpdateImages(file: string): UpdateImages {
     return known
   }
 
-  return {
-    async resolve(client, pass, body, { dryRun }) {
-      const variables = new Map(Object.entries(body.variables ?? {}))
-      if (variables.size === 0) return body
-      for (const name of await namesOf(client, pass)) {
-        const cell = variables.get(name)
-        if (typeof cell !== 'string') continue
-        images ??= createRowImages(file, (await client.tokens.current()).workspaceId)
-        const image = await images.resolve(cell).catch((error: unknown) => {
-          throw error instanceof RowImageError ? new RowImageError(`${name}: ${error.message}`) : error
-        })
-        if (!dryRun) await images.upload(client, [image])
-        if (dryRun && image.path !== undefined) variables.delete(name)
-        else variables.set(name, image.id)
-      }
-      return { ...body, variables: Object.fromEntries(variables) }
-    },
+  return async (client: Client, pass: Pass, body: PassUpdate): Promise<PassUpdate> => {
+    const variables = new Map(Object.entries(body.variables ?? {}))
+    if (variables.size === 0) return body
+    for (const name of await namesOf(client, pass)) {
+      const cell = variables.get(name)
+      if (typeof cell !== 'string') continue
+      images ??= createRowImages(file, (await client.tokens.current()).workspaceId)
+      const image = await images.resolve(cell).catch((error: unknown) => {
+        throw error instanceof RowImageError ? new RowImageError(`${name}: ${error.message}`) : error
+      })
+      if (!dryRun) await images.upload(client, [image])
+      if (dryRun && image.path !== undefined) variables.delete(name)
+      else variables.set(name, image.id)
+    }
+    return { ...body, variables: Object.fromEntries(variables) }
   }
 }
 
@@ -199,18 +193,16 @@ async function declaredBy(client: Client, id: string, note: (message: string) =>
   }
 }
 
-export interface UpdateColumnOptions {
-  externalIdColumn: string
-  labelColumn: string | undefined
-  groupColumn?: string | undefined
-  /** Whether a flag changes every pass, so that the file needs only ids. */
-  changesAll: boolean
-}
+type UpdateColumns = PlannedColumns<'externalId' | 'label' | 'group'>
 
-export type UpdateColumns = PlannedColumns<'externalId' | 'label' | 'group'>
-
-/** @throws CliError that lists every problem of the header */
-export function planUpdateColumns(header: string[], options: UpdateColumnOptions): UpdateColumns {
+/**
+ * @param options.changesAll whether a flag changes every pass, so that the file needs only ids
+ * @throws CliError that lists every problem of the header
+ */
+export function planUpdateColumns(
+  header: string[],
+  options: Pick<UpdateOptions, 'externalIdColumn' | 'labelColumn' | 'groupColumn'> & { changesAll: boolean },
+): UpdateColumns {
   const { externalIdColumn, labelColumn, groupColumn, changesAll } = options
   const own = {
     externalId: idColumn(externalIdColumn),
