@@ -88,16 +88,13 @@ async function planIssue(
   const { templateId, externalIdColumn } = options
   const template = await readIssuedTemplate(client, templateId)
   const columns = planColumns(header, template.definition.variables, options)
+  const imageNames = imageVariables(template.definition)
   const { checkRow, uploadFor } = await withImages(client, compileRow(columns, template), {
     file: options.file,
-    columns: columnsOf(columns, imageVariables(template.definition)),
+    columns: columns.variables.filter(({ name }) => imageNames.includes(name)),
   })
   const check = (rows: Parameters<typeof checkRows>[0]) => checkRows(rows, externalIdColumn, checkRow)
   return { columns, check, uploadFor }
-}
-
-function columnsOf({ variables }: IssueColumns, names: readonly string[]): HeaderColumn[] {
-  return variables.filter(({ name }) => names.includes(name))
 }
 
 /** Replaces image files in rows by the ids that the images will have, and checks the rows. */

@@ -69,56 +69,41 @@ export interface WantedPass extends Pick<PassCreate, 'templateId' | 'label' | 'v
 
 type Standing = 'present' | 'differs' | 'void' | 'otherTemplate'
 
-interface Difference {
-  what: 'label' | 'groupKey' | { variable: string }
-  there: unknown
-  wanted: unknown
-}
-
 function standingOf(pass: Pass, wanted: WantedPass): Standing {
   if (pass.templateId !== wanted.templateId) return 'otherTemplate'
   if (pass.status === 'VOID') return 'void'
-  return differencesOf(pass, wanted).length > 0 ? 'differs' : 'present'
+  return Object.keys(changeTo(pass, wanted)).length > 0 ? 'differs' : 'present'
 }
 
 /** Describes differences with the values of the pass: `label is "Ada"; seat is not set`. */
-function describeDifferences(pass: Pass, wanted: WantedPass, labelColumn: string): string {
-  return differencesOf(pass, wanted)
-    .map(({ what, there }) => `${nameOf(what, labelColumn)} is ${there == null ? 'not set' : quote(there)}`)
+function describeDifferences(
+  pass: Pass,
+  { label, groupKey = pass.groupKey, variables, names }: WantedPass,
+  labelColumn: string,
+): string {
+  const compared: [name: string, there: unknown, wanted: unknown][] = [
+    [labelColumn, pass.label, label],
+    ['its group', pass.groupKey, groupKey],
+    ...names.map((name): [string, unknown, unknown] => [name, own(pass.variables, name), own(variables, name)]),
+  ]
+  return compared
+    .filter(([, there, wanted]) => there !== wanted)
+    .map(([name, there]) => `${name} is ${there == null ? 'not set' : quote(there)}`)
     .join('; ')
 }
 
 /**
  * Returns the update that makes the pass match the request. Compared variables without a requested value are removed.
  */
-export function changeTo(pass: Pass, wanted: WantedPass): PassUpdate {
-  const differences = differencesOf(pass, wanted)
-  const variables = differences.flatMap(({ what, wanted: value }) =>
-    typeof what === 'object' ? [[what.variable, value ?? null]] : [],
-  )
-  const differs = (name: 'label' | 'groupKey') => differences.some(({ what }) => what === name)
+export function changeTo(pass: Pass, { label, groupKey = pass.groupKey, variables, names }: WantedPass): PassUpdate {
+  const changed = names.filter((name) => own(pass.variables, name) !== own(variables, name))
   return {
-    ...(differs('label') && { label: wanted.label }),
-    ...(differs('groupKey') && { groupKey: wanted.groupKey }),
-    ...(variables.length > 0 && { variables: Object.fromEntries(variables) }),
+    ...(label !== pass.label && { label }),
+    ...(groupKey !== pass.groupKey && { groupKey }),
+    ...(changed.length > 0 && {
+      variables: Object.fromEntries(changed.map((name) => [name, own(variables, name) ?? null])),
+    }),
   }
-}
-
-function nameOf(what: Difference['what'], labelColumn: string): string {
-  if (typeof what === 'object') return what.variable
-  return what === 'label' ? labelColumn : 'its group'
-}
-
-function differencesOf(pass: Pass, { label, groupKey = pass.groupKey, variables, names }: WantedPass): Difference[] {
-  return [
-    { what: 'label' as const, there: pass.label, wanted: label },
-    { what: 'groupKey' as const, there: pass.groupKey, wanted: groupKey },
-    ...names.map((name) => ({
-      what: { variable: name },
-      there: own(pass.variables, name),
-      wanted: own(variables, name),
-    })),
-  ].filter(({ there, wanted }) => there !== wanted)
 }
 
 function own(variables: Record<string, unknown>, name: string): unknown {
