@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core'
+import { Flags, type Interfaces } from '@oclif/core'
 import { UsageError } from '../cli/command/cli-error.ts'
 import { ClientCommand } from '../cli/command/client-command.ts'
 import { details, printable } from '../cli/command/output.ts'
@@ -86,13 +86,7 @@ export default class Login extends ClientCommand {
   }
 }
 
-interface LoginFlags {
-  token?: string | undefined
-  'token-stdin': boolean
-  sso: boolean
-  workspace?: string | undefined
-  'no-input': boolean
-}
+type LoginFlags = Interfaces.InferredFlags<typeof Login.baseFlags & typeof Login.flags>
 
 function notEmpty(token: Setting): Setting {
   if (!token.value) throw new UsageError(`The token from ${token.source} is empty`)

@@ -1,21 +1,25 @@
 import { readFileSync } from 'node:fs'
-import { isJsonObject, parseJson } from '../../core/json.ts'
+import { z } from 'zod'
+import { parseJson } from '../../core/json.ts'
 import { underLock } from '../../files/file-lock.ts'
 import { ifMissing, replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
 
-export interface Profile {
-  /** The server that the token belongs to, as an origin such as https://passes.example. */
-  url: string
-  /** The token; `undefined` after a logout. */
-  token?: string | undefined
-}
-
-export interface ProfilesFile {
+const ProfilesFile = z.strictObject({
   /** The name of the default profile; `default` if not set. */
-  current?: string | undefined
-  profiles: Record<string, Profile>
-}
+  current: z.string().optional(),
+  profiles: z.record(
+    z.string(),
+    z.strictObject({
+      /** The server that the token belongs to, as an origin such as https://passes.example. */
+      url: z.string(),
+      /** The token; `undefined` after a logout. */
+      token: z.string().optional(),
+    }),
+  ),
+})
+type ProfilesFile = z.output<typeof ProfilesFile>
+type Profile = ProfilesFile['profiles'][string]
 
 /** Reads the stored profiles; none if the file does not exist. */
 export function readProfiles(path: string): ProfilesFile {
@@ -25,37 +29,10 @@ export function readProfiles(path: string): ProfilesFile {
   } catch (error) {
     return ifMissing({ profiles: {} })(error)
   }
-  const file = parseJson(text)
-  if (!isProfilesFile(file)) {
-    throw new CliError(`${path} is not a file of profiles`, { hint: 'Fix or delete it, then run "passes login".' })
-  }
-  return file
+  const { data } = ProfilesFile.safeParse(parseJson(text))
+  if (data) return data
+  throw new CliError(`${path} is not a file of profiles`, { hint: 'Fix or delete it, then run "passes login".' })
 }
-
-/**
- * Validates the file without zod, because every command reads profiles, and loading zod takes longer than a small
- * request.
- */
-function isProfilesFile(value: unknown): value is ProfilesFile {
-  return (
-    hasOnly(value, { current: isTextOrMissing, profiles: isJsonObject }) &&
-    Object.values(value.profiles as object).every((one) => hasOnly(one, { url: isText, token: isTextOrMissing }))
-  )
-}
-
-function hasOnly(
-  value: unknown,
-  fields: Record<string, (value: unknown) => boolean>,
-): value is Record<string, unknown> {
-  return (
-    isJsonObject(value) &&
-    Object.keys(value).every((name) => Object.hasOwn(fields, name)) &&
-    Object.entries(fields).every(([name, isRight]) => isRight(value[name]))
-  )
-}
-
-const isText = (value: unknown) => typeof value === 'string'
-const isTextOrMissing = (value: unknown) => value === undefined || isText(value)
 
 export function findProfile({ profiles }: ProfilesFile, name: string): Profile | undefined {
   return Object.hasOwn(profiles, name) ? profiles[name] : undefined
