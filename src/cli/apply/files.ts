@@ -8,7 +8,13 @@ import { type FileLock, lockFile } from '../../files/file-lock.ts'
 import { exists, ifMissing, replacePrivateSync } from '../../files/private-file.ts'
 import { CliError, UsageError, withName } from '../command/cli-error.ts'
 import { type JsonFile, readAll, readJsonFile } from '../template/json-file.ts'
-import { listJsonFiles, readTemplateFile, requireKeys, type TemplateFile } from '../template/template-file.ts'
+import {
+  listJsonFiles,
+  readTemplateFile,
+  requireDistinct,
+  requireKeys,
+  type TemplateFile,
+} from '../template/template-file.ts'
 
 const $schema = z.string().optional()
 
@@ -67,8 +73,8 @@ export async function readDesiredState(folder: string): Promise<DesiredState> {
   if (!projects && !templates && !webhooks && !limits) {
     throw new UsageError(`${folder} contains none of projects/, templates/, webhooks/, and limits.json`)
   }
-  requireDistinct(projects ?? [], ({ value }) => value.name, 'name')
-  requireDistinct(webhooks ?? [], ({ value }) => value.url, 'url')
+  requireDistinct(projects ?? [], 'name', ({ value }) => value.name)
+  requireDistinct(webhooks ?? [], 'url', ({ value }) => value.url)
   requireKeys(templates ?? [])
   return { projects, templates, webhooks, limits, ignored: await findIgnored(folder) }
 }
@@ -94,15 +100,6 @@ async function readFolder<T>(folder: string, read: (path: string) => Promise<T>)
 
 async function readLimits(path: string): Promise<LimitsFile | undefined> {
   return (await exists(path)) ? readJsonFile(path, LimitsContent, 'a file of limits') : undefined
-}
-
-function requireDistinct<T extends { path: string }>(files: readonly T[], nameOf: (file: T) => string, what: string) {
-  const byName = new Map<string, string>()
-  for (const file of files) {
-    const other = byName.get(nameOf(file))
-    if (other) throw new UsageError(`${file.path} and ${other} have the same ${what} ${nameOf(file)}`)
-    byName.set(nameOf(file), file.path)
-  }
 }
 
 function mapNames<N extends string, T>(names: readonly N[], value: T): Record<N, T> {

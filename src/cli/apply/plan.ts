@@ -10,6 +10,7 @@ import { fileError } from '../template/json-file.ts'
 import { requirePublishable, type TemplateFile } from '../template/template-file.ts'
 import {
   type Change,
+  changesIn,
   changesTo,
   findChanges,
   findStored,
@@ -143,6 +144,7 @@ async function deleted(remove: () => Promise<unknown>): Promise<'deleted'> {
   return 'deleted'
 }
 
+/** The IDs of projects by name. A step that creates a project adds its ID. */
 type ProjectIds = Map<string, string>
 
 function planProject(client: Client, file: ProjectFile, stored: readonly Project[], ids: ProjectIds): Step {
@@ -184,13 +186,6 @@ function planProject(client: Client, file: ProjectFile, stored: readonly Project
   }
 }
 
-/** Returns differences in the fields that a file sets. Omitted fields are not compared. */
-function changesIn(stored: object, wanted: object): Change[] {
-  const given = Object.entries(wanted).filter(([, value]) => value !== undefined)
-  const there = new Map(Object.entries(stored))
-  return findChanges(Object.fromEntries(given.map(([name]) => [name, there.get(name)])), Object.fromEntries(given))
-}
-
 /** @throws CliError if a file matches several objects */
 function requireOne<T extends { id: string }>(
   stored: readonly T[],
@@ -207,15 +202,12 @@ function requireOne<T extends { id: string }>(
   })
 }
 
-export interface TemplatePlanOptions {
-  publish: boolean
-  /** The IDs of projects by name. A step that creates a project adds its ID. */
-  projectIds: ProjectIds
-}
-
 /** @throws CliError if the template cannot be published */
-async function planTemplate(client: Client, file: TemplateFile, options: TemplatePlanOptions): Promise<Step> {
-  const { publish, projectIds } = options
+async function planTemplate(
+  client: Client,
+  file: TemplateFile,
+  { publish, projectIds }: { publish: boolean; projectIds: ProjectIds },
+): Promise<Step> {
   const stored = await findStored(client, file)
   const step = { kind: 'template', name: file.key!, file: file.path } as const
   const carryOut = async () => {

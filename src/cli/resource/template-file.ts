@@ -7,7 +7,7 @@ import { UsageError } from '../command/cli-error.ts'
 import { counted } from '../command/output.ts'
 import { programName } from '../command/program.ts'
 import { askText, canAsk, choose } from '../command/prompt.ts'
-import { keyOf, type StarterKind, starterFiles, starterKinds } from '../template/starters.ts'
+import { chooseKey, type StarterKind, starterFiles, starterKinds } from '../template/starters.ts'
 import { stringsFor, writeStrings } from '../template/strings-file.ts'
 import { readTemplateFile } from '../template/template-file.ts'
 import { writeTemplate } from '../template/write-files.ts'
@@ -38,11 +38,7 @@ export const commands: ResourceCommands = {
       const name = flags.name ?? (await askFor('name', 'Name, such as "Day ticket": ', noInput))
       const organization =
         flags.organization ?? (await askFor('organization', 'Organization, as cards show it: ', noInput))
-      const key = flags.key ?? keyOf(name)
-      if (key === '')
-        throw new UsageError(`No key can be derived from the name "${name}"`, {
-          hint: 'give one with --key, such as day-ticket.',
-        })
+      const key = chooseKey(flags.key, name)
       const file = args.file ?? `${key}.json`
       const icon = `images/${key}/icon.png`
       const { template, image } = starterFiles(kind, { key, name, organization, icon })

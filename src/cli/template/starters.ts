@@ -44,11 +44,7 @@ export function starterFiles(kind: StarterKind, facts: StarterFacts) {
 
 /** @throws UsageError if the key is not valid */
 export function starterTemplate(kind: StarterKind, { key, name, organization, icon }: StarterFacts) {
-  if (!TemplateKey.safeParse(key).success) {
-    throw new UsageError(`"${key}" cannot be a key`, {
-      hint: '--key must be up to 64 lowercase letters, digits, or hyphens.',
-    })
-  }
+  requireKey(key)
   const { passType, definition, ...starter } = starters[kind]
   const content = definition as DefinitionInput
   return {
@@ -58,6 +54,23 @@ export function starterTemplate(kind: StarterKind, { key, name, organization, ic
     passType: passType as PassType,
     definition: { ...content, design: { ...content.design, organizationName: organization, images: { icon } } },
   }
+}
+
+/** @throws UsageError if the key is not valid */
+export function requireKey(key: string): void {
+  if (TemplateKey.safeParse(key).success) return
+  throw new UsageError(`"${key}" cannot be a key`, {
+    hint: '--key must be up to 64 lowercase letters, digits, or hyphens.',
+  })
+}
+
+/** Returns the key from `--key`, or derives one from the name. @throws UsageError if the name has no letters */
+export function chooseKey(key: string | undefined, name: string): string {
+  const chosen = key ?? keyOf(name)
+  if (chosen !== '') return chosen
+  throw new UsageError(`No key can be derived from the name "${name}"`, {
+    hint: 'give one with --key, such as day-ticket.',
+  })
 }
 
 /** Derives a key from a name: "Café crème 2027" becomes cafe-creme-2027. Returns an empty text if no letters remain. */

@@ -10,11 +10,10 @@ import { below, type Issue, listIssues, parseAs } from '../../core/errors.ts'
 import { contentId, Uuid } from '../../core/ids.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
 import { inLanguage } from '../../core/rules/template/definition-languages.ts'
-import { inspectImage } from '../../core/rules/template/image.ts'
+import { imageTypeOf, inspectImage } from '../../core/rules/template/image.ts'
 import { placeholdersIn, stringsDeep } from '../../core/rules/template/placeholder.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 import { CliError, readNamed, UsageError, withName } from '../command/cli-error.ts'
-
 import { fileError, readAll, readJsonFile } from './json-file.ts'
 
 /**
@@ -195,12 +194,24 @@ export async function listJsonFiles(folder: string): Promise<string[]> {
 
 /** @throws UsageError if a file has no key, or if two files have the same key */
 export function requireKeys(files: readonly TemplateFile[]): void {
-  const byKey = new Map<string, string>()
-  for (const { path, key } of files) {
+  requireDistinct(files, 'key', ({ path, key }) => {
     if (key === undefined) throw new UsageError(`${path} has no key`, { hint: 'add "key": "…" next to its name.' })
-    const other = byKey.get(key)
-    if (other) throw new UsageError(`${path} and ${other} have the same key ${key}`)
-    byKey.set(key, path)
+    return key
+  })
+}
+
+/** @throws UsageError if two files have the same value of a property */
+export function requireDistinct<T extends { path: string }>(
+  files: readonly T[],
+  property: string,
+  nameOf: (file: T) => string,
+): void {
+  const paths = new Map<string, string>()
+  for (const file of files) {
+    const value = nameOf(file)
+    const other = paths.get(value)
+    if (other) throw new UsageError(`${file.path} and ${other} have the same ${property} ${value}`)
+    paths.set(value, file.path)
   }
 }
 
@@ -226,7 +237,7 @@ export function draftOf(file: Pick<TemplateFile, 'passType' | 'images' | 'withIm
 
 export interface ImageFile {
   path: string
-  contentType: z.output<typeof ImageType>
+  contentType: ImageType
   bytes: Uint8Array
 }
 
@@ -237,15 +248,10 @@ export interface ImageFile {
 export async function readImage(path: string, use?: string): Promise<ImageFile> {
   const bytes = await readNamed(path)
   const what = use === undefined ? path : `${path} (${use})`
-  const contentType = imageType(bytes)
+  const contentType = imageTypeOf(bytes)
   if (!contentType) throw new CliError(`${what} is neither PNG nor JPEG`)
   if (bytes.length > MAX_IMAGE_BYTES) {
     throw new CliError(`${what} has ${bytes.length} bytes; at most ${MAX_IMAGE_BYTES} are allowed`)
   }
   return { path, contentType, bytes }
-}
-
-function imageType(bytes: Buffer): ImageFile['contentType'] | undefined {
-  if (bytes.subarray(0, 8).equals(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'))) return 'image/png'
-  return bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff])) ? 'image/jpeg' : undefined
 }

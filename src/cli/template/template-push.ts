@@ -104,10 +104,7 @@ async function saveTemplate(
     onMade?.(template)
     return { template, isChanged: true }
   }
-  const isCurrent = Object.entries(wanted).every(
-    ([field, value]) => value === undefined || value === current[field as keyof typeof wanted],
-  )
-  if (isCurrent) return { template: current, isChanged: false }
+  if (changesIn(current, wanted).length === 0) return { template: current, isChanged: false }
   return { template: await client.templates.update({ params: { id: current.id }, body: wanted }), isChanged: true }
 }
 
@@ -161,7 +158,7 @@ export async function findStored(
 ): Promise<StoredTemplate | undefined> {
   const template = templateId
     ? await client.templates.get({ params: { id: templateId } })
-    : file.key && (await findTemplateByKey(client, file.key))
+    : file.key && (await client.templates.list({ query: { key: file.key, limit: 1 } })).items[0]
   if (!template) return undefined
   const versions = await client.templateVersions.list({ query: { templateId: template.id } })
   const read = (version: TemplateVersion | undefined) =>
@@ -186,17 +183,18 @@ export function changesTo(
   definition: WrittenDefinition,
 ): Change[] {
   const { key, name, description, project, passType } = file
-  const wanted = {
-    ...(key !== undefined && { key }),
-    name,
-    ...(description !== undefined && { description }),
-    ...(project !== undefined && { project }),
-    passType,
-  }
-  const found = stored && { ...stored.template, project: stored.project }
-  const current =
-    found && Object.fromEntries(Object.keys(wanted).map((name) => [name, found[name as keyof typeof found]]))
-  return [...findChanges(current ?? {}, wanted), ...findChanges(version?.definition ?? {}, definition, 'definition')]
+  const found = { ...stored?.template, project: stored?.project }
+  return [
+    ...changesIn(found, { key, name, description, project, passType }),
+    ...findChanges(version?.definition ?? {}, definition, 'definition'),
+  ]
+}
+
+/** Returns differences in the fields that a file sets. Omitted fields are not compared. */
+export function changesIn(stored: object, wanted: object): Change[] {
+  const given = Object.entries(wanted).filter(([, value]) => value !== undefined)
+  const there = new Map(Object.entries(stored))
+  return findChanges(Object.fromEntries(given.map(([name]) => [name, there.get(name)])), Object.fromEntries(given))
 }
 
 /** Returns the definition of a file, with the ids of identical stored images and the nil id for any other image. */
@@ -228,11 +226,6 @@ async function findImage(client: Client, id: string): Promise<Buffer | undefined
     if (error instanceof ApiError && error.status === 404) return undefined
     throw error
   }
-}
-
-async function findTemplateByKey(client: Client, key: string): Promise<Template | undefined> {
-  const { items } = await client.templates.list({ query: { key, limit: 1 } })
-  return items[0]
 }
 
 /** A value that differs, with its path. `before` or `after` is missing if that side has no value. */

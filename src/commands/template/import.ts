@@ -2,12 +2,11 @@ import { basename } from 'node:path'
 import { Args, Flags } from '@oclif/core'
 import { parsePath } from '../../cli/arguments/list-flags.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { UsageError } from '../../cli/command/cli-error.ts'
 import { counted, printable } from '../../cli/command/output.ts'
 import { programName } from '../../cli/command/program.ts'
 import { importDesignerTemplate } from '../../cli/template/designer/import-template.ts'
 import type { Note } from '../../cli/template/designer/report.ts'
-import { keyOf } from '../../cli/template/starters.ts'
+import { chooseKey } from '../../cli/template/starters.ts'
 import { draftOf, readTemplateFile } from '../../cli/template/template-file.ts'
 import { below, listIssues } from '../../core/errors.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
@@ -40,11 +39,7 @@ export default class TemplateImport extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(TemplateImport)
     const name = flags.name ?? (basename(args.template).replace(/(\.(pkpasstemplate|zip)){1,2}\/?$/i, '') || 'Template')
-    const key = flags.key ?? keyOf(name)
-    if (key === '')
-      throw new UsageError(`No key can be derived from the name "${name}"`, {
-        hint: 'give one with --key, such as day-ticket.',
-      })
+    const key = chooseKey(flags.key, name)
     const file = flags.out ?? `${key}.json`
     const { platformIssuesOf } = await import('../../server/pages/template-dev/content.ts')
     const at = new Date()

@@ -5,13 +5,12 @@ import {
   type ImageRole,
   type PassType,
 } from '../../../core/contract/schemas/definition.ts'
-import { TemplateKey } from '../../../core/contract/templates.ts'
 import { type Issue, parseAs } from '../../../core/errors.ts'
 import { inLanguage } from '../../../core/rules/template/definition-languages.ts'
 import { NIL_UUID } from '../../../core/uuid.ts'
 import { plainPng } from '../../../files/plain-png.ts'
-import { CliError, UsageError } from '../../command/cli-error.ts'
-import { ICON_SIDE } from '../starters.ts'
+import { CliError } from '../../command/cli-error.ts'
+import { ICON_SIDE, requireKey } from '../starters.ts'
 import { type WrittenFile, writeTemplate } from '../write-files.ts'
 import { readDesignerBundle } from './bundle.ts'
 import { imagesOf, readDefinition } from './definition.ts'
@@ -44,11 +43,7 @@ interface Imported extends Report {
  */
 export async function importDesignerTemplate(path: string, options: ImportOptions): Promise<Imported> {
   const { file, key, name, replaces } = options
-  if (!TemplateKey.safeParse(key).success) {
-    throw new UsageError(`"${key}" cannot be a key`, {
-      hint: '--key must be up to 64 lowercase letters, digits, or hyphens.',
-    })
-  }
+  requireKey(key)
   const bundle = await readDesignerBundle(path)
   const { passType, definition: read, report, dropped } = readDefinition(bundle, name)
   const found = imagesOf(bundle, read.languages?.others)
