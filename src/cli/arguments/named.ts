@@ -104,7 +104,6 @@ export async function resolveNames(
     return mark && !mark.isFoundByCommand && values[name] !== undefined
   })
   if (given.length === 0) return
-  const { Uuid } = await import('../../core/ids.ts')
   const listed = new Map<NamedKind, Promise<Candidate[]>>()
   const list = (kind: NamedKind) => {
     const known = listed.get(kind) ?? collect(listCandidates(kind, connect()))
@@ -217,6 +216,11 @@ export function ambiguousName(
   })
 }
 
+/** Maps `none` (and `null`, the word of the API) to `null`. */
+export function orNull<T extends string | number | undefined>(value: T): Exclude<T, 'none'> | null {
+  return value === 'none' || value === 'null' ? null : (value as Exclude<T, 'none'>)
+}
+
 export function idArg(what: string) {
   return Args.string({ description: `ID of the ${what}.`, required: true, parse: idOf(what) })
 }
@@ -249,10 +253,8 @@ export function requiredFlag(kind: NamedKind, what = '') {
 
 /** Returns a parser that accepts only ids, so that no other value reaches the server. */
 export function idOf(what: string): (text: string) => Promise<string> {
-  return async (text) => checkId(text, what)
-}
-
-function checkId(text: string, what: string): string {
-  if (Uuid.safeParse(text).success) return text
-  throw new UsageError(`${text} is not the ID of ${/^[aeiou]/.test(what) ? 'an' : 'a'} ${what}`)
+  return async (text) => {
+    if (Uuid.safeParse(text).success) return text
+    throw new UsageError(`${text} is not the ID of ${/^[aeiou]/.test(what) ? 'an' : 'a'} ${what}`)
+  }
 }

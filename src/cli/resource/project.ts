@@ -2,7 +2,7 @@ import { Flags } from '@oclif/core'
 import { type Project, ProjectColor } from '../../core/contract/projects.ts'
 import { bucketUnits } from '../../core/contract/schemas/common.ts'
 import { formerly, PAST, pastFlag } from '../arguments/list-flags.ts'
-import { namedArg, namedFlag } from '../arguments/named.ts'
+import { namedArg, namedFlag, orNull } from '../arguments/named.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { count, details, localTimeOr } from '../command/output.ts'
 import { timeZoneOf } from '../figures-output.ts'
@@ -186,8 +186,4 @@ export const commands: ResourceCommands = {
       return limits && usage ? `${facts}\n\n${showLimits(limits, usage, terminalWidth())}` : facts
     },
   }),
-}
-
-function orNull(id: string | undefined): string | null | undefined {
-  return id === 'none' || id === 'null' ? null : id
 }

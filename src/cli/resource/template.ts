@@ -3,7 +3,7 @@ import { Args, Flags } from '@oclif/core'
 import { PassType } from '../../core/contract/schemas/definition.ts'
 import type { Template } from '../../core/contract/templates.ts'
 import { outFlag, projectFilter, projectQuery } from '../arguments/list-flags.ts'
-import { namedArg, namedFlag } from '../arguments/named.ts'
+import { namedArg, namedFlag, orNull } from '../arguments/named.ts'
 import { details } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 import { showTemplate } from '../records.ts'
@@ -92,7 +92,7 @@ export const commands: ResourceCommands = {
           name,
           description,
           passType: flags['pass-type'],
-          projectId: project === 'none' ? null : project,
+          projectId: orNull(project),
         },
       }),
     print: showTemplate,

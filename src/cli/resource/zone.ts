@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Flags } from '@oclif/core'
 import { occupancyUnits, WhenFull, type Zone, type ZoneOccupancy } from '../../core/contract/zones.ts'
 import { filterFlag, PAST, pastFlag } from '../arguments/list-flags.ts'
-import { named, namedArg, requiredFlag } from '../arguments/named.ts'
+import { named, namedArg, orNull, requiredFlag } from '../arguments/named.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { count, details, localTime, localTimeOr } from '../command/output.ts'
@@ -26,8 +26,7 @@ const shape: ListShape<Zone> = {
 const args = { zone: namedArg('zone') }
 const SPEAKERS = '"Speakers lounge"'
 const WHEN_FULL = 'Behavior at the capacity: warn accepts further entries, deny rejects them'
-const capacityFlag = (summary: string) =>
-  Flags.string({ summary, parse: async (text) => String(parseCapacity(text) ?? 'none') })
+const capacityFlag = Flags.custom<number | 'none'>({ parse: async (text) => parseCapacity(text) })
 const reasonFlag = Flags.string({ summary: 'Reason, up to 255 characters.', required: true })
 const refSummary = 'Key of up to 255 characters that makes retries safe'
 
@@ -43,11 +42,11 @@ export const commands: ResourceCommands = {
     flags: {
       project: requiredFlag('project', ' whose passes enter the zone'),
       name: Flags.string({ summary: 'Name, up to 100 characters.', required: true }),
-      capacity: capacityFlag('Number of people who fit, or "none" (the default).'),
+      capacity: capacityFlag({ summary: 'Number of people who fit, or "none" (the default).' }),
       'when-full': Flags.option({ summary: `${WHEN_FULL} (default: warn).`, options: WhenFull.options })(),
     },
     call: ({ zones }, { flags: { project: projectId, name, capacity, 'when-full': whenFull } }) =>
-      zones.create({ body: { projectId, name, capacity: capacityOf(capacity), whenFull } }),
+      zones.create({ body: { projectId, name, capacity: orNull(capacity), whenFull } }),
     print: showZone,
   }),
   'zone:list': listCommand({
@@ -77,11 +76,11 @@ export const commands: ResourceCommands = {
         summary: 'Name, up to 100 characters.',
         atLeastOne: ['name', 'capacity', 'when-full'],
       }),
-      capacity: capacityFlag('Number of people who fit, or "none".'),
+      capacity: capacityFlag({ summary: 'Number of people who fit, or "none".' }),
       'when-full': Flags.option({ summary: `${WHEN_FULL}.`, options: WhenFull.options })(),
     },
     call: ({ zones }, { args: { zone: id }, flags: { name, capacity, 'when-full': whenFull } }) =>
-      zones.update({ params: { id }, body: { name, capacity: capacityOf(capacity), whenFull } }),
+      zones.update({ params: { id }, body: { name, capacity: orNull(capacity), whenFull } }),
     print: showZone,
   }),
   'zone:delete': callCommand({
@@ -180,15 +179,11 @@ export const commands: ResourceCommands = {
  * Parses a capacity: a whole number, or `none`.
  * @throws UsageError
  */
-function parseCapacity(text: string): number | null {
-  if (text === 'none') return null
+function parseCapacity(text: string): number | 'none' {
+  if (text === 'none') return text
   const capacity = Number(text)
   if (Number.isSafeInteger(capacity) && capacity >= 1) return capacity
   throw new UsageError(`${text} is not a capacity`, { hint: 'give a whole number of at least 1, or "none".' })
-}
-
-function capacityOf(text: string | undefined): number | null | undefined {
-  return text === undefined ? undefined : parseCapacity(text)
 }
 
 function showZone(zone: Zone): string {
