@@ -42,10 +42,6 @@ export default class Import extends BulkCommand {
       Flags.string({ summary: 'Apple or Google identity of the passes (default: as for a new pass).' }),
     ),
     ...bulkFlags,
-    'label-column': Flags.string({
-      summary: 'Column with the label, which is the name of the holder.',
-      default: 'label',
-    }),
     out: Flags.string({
       summary: 'Output file: the input rows with pass IDs. With - (stdout), the command keeps no journal.',
     }),

@@ -51,10 +51,6 @@ export default class Issue extends BulkCommand {
   static override flags = {
     template: requiredFlag('template'),
     ...bulkFlags,
-    'label-column': Flags.string({
-      summary: 'Column with the label, which is the name of the holder.',
-      default: 'label',
-    }),
     'group-column': groupColumnFlag,
     out: Flags.string({
       summary: 'Output file: input rows with pass IDs and links. With - (stdout), the command keeps no journal.',

@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core'
 import { concurrencyFlag } from '../cli/arguments/list-flags.ts'
+import { notifyFlag } from '../cli/arguments/pass-argument.ts'
 import { BulkCommand, bulkArgs, bulkFlags, groupColumnFlag } from '../cli/bulk/bulk-command.ts'
 import { templateVersionFlag } from '../cli/template/template-version.ts'
 
@@ -36,12 +37,7 @@ export default class Update extends BulkCommand {
     'unset-marker': Flags.string({ summary: 'Content of a cell that removes the variable.', default: '\\N' }),
     'template-version': templateVersionFlag({ summary: 'Published version to which every pass is upgraded.' }),
     'dry-run': Flags.boolean({ summary: 'Let the server check every row, and change nothing.', default: false }),
-    notify: Flags.boolean({
-      summary:
-        'Announce changed fields with a changeMessage on Android phones, too, at most 3 times per pass in 24 h. ' +
-        'iPhones always announce them.',
-      default: false,
-    }),
+    notify: notifyFlag,
     concurrency: concurrencyFlag,
   }
 

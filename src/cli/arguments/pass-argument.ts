@@ -103,6 +103,13 @@ export const unsetFlag = Flags.string({
   default: [],
 })
 
+export const notifyFlag = Flags.boolean({
+  summary:
+    'Announce changed fields with a changeMessage on Android phones, too, at most 3 times per pass in 24 h. iPhones ' +
+    'always announce them.',
+  default: false,
+})
+
 /** Returns the variables from `--var` and `--unset`; `undefined` if neither is given. */
 export function variablesOf({ var: set, unset }: Record<'var' | 'unset', string[]>): Variables | undefined {
   const given = set.map(splitVariable)

@@ -15,6 +15,10 @@ export const groupColumnFlag = Flags.string({ summary: 'Column with the group ke
 
 /** The flags of commands that create passes in requests of many rows. */
 export const batchFlags = {
+  'label-column': Flags.string({
+    summary: 'Column with the label, which is the name of the holder.',
+    default: 'label',
+  }),
   yes: skipFlag,
   'dry-run': Flags.boolean({ summary: 'Show the outcome of each row, and change nothing.', default: false }),
   concurrency: Flags.integer({

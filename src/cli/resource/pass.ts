@@ -1,11 +1,11 @@
 import { Flags } from '@oclif/core'
-import type { PassUpdate } from '../../core/contract/passes.ts'
 import { pastFlag } from '../arguments/list-flags.ts'
 import { requiredFlag } from '../arguments/named.ts'
 import {
   existingFlag,
   getPass,
   ifMatchFlag,
+  notifyFlag,
   passArgs,
   passFlags,
   passIdOf,
@@ -138,21 +138,25 @@ export const commands: ResourceCommands = {
       'no-group': Flags.boolean({ summary: 'Remove the pass from its group.' }),
       'template-version': templateVersionFlag({ summary: 'Published version of the template to upgrade to.' }),
       ...ifMatchFlag,
-      notify: Flags.boolean({
-        summary:
-          'Announce changed fields with a changeMessage on Android phones, too, at most 3 times per pass in 24 h. ' +
-          'iPhones always announce them.',
-      }),
+      notify: notifyFlag,
       'dry-run': Flags.boolean({ summary: 'Show the updated pass, and change nothing.' }),
     },
     async call(client, { args, flags }) {
-      const body = changesIn(flags)
+      const changes = {
+        label: flags.label,
+        groupKey: flags['no-group'] ? null : flags.group,
+        variables: variablesOf(flags),
+        templateVersion: flags['template-version'],
+      }
+      if (Object.values(changes).every((value) => value === undefined)) {
+        throw new UsageError('There is nothing to change: give --label, --var, --unset or --template-version')
+      }
       const id = await passIdOf(client, { args, flags })
       return client.passes.update({
         params: { id },
         query: { dryRun: flags['dry-run'] },
         headers: { 'if-match': flags['if-match'] },
-        body,
+        body: { ...changes, ...(flags.notify && { notify: true }) },
       })
     },
     print: (pass) => showPass(pass),
@@ -259,28 +263,4 @@ export const commands: ResourceCommands = {
     call: async (client, input) => client.passes.wallets({ params: { id: await passIdOf(client, input) } }),
     print: (wallets) => showWallets(wallets, terminalWidth()),
   }),
-}
-
-interface Changes {
-  label?: string | undefined
-  var: string[]
-  unset: string[]
-  group: string | undefined
-  'no-group': boolean
-  'template-version'?: PassUpdate['templateVersion']
-  notify: boolean
-}
-
-/** @throws UsageError if no flag changes the pass */
-function changesIn(flags: Changes): PassUpdate {
-  const body = {
-    label: flags.label,
-    groupKey: flags['no-group'] ? null : flags.group,
-    variables: variablesOf(flags),
-    templateVersion: flags['template-version'],
-  }
-  if (Object.values(body).every((value) => value === undefined)) {
-    throw new UsageError('There is nothing to change: give --label, --var, --unset or --template-version')
-  }
-  return { ...body, ...(flags.notify && { notify: true }) }
 }
