@@ -2,7 +2,7 @@ import { type BarcodeFormat, barcodeFormats, drawnAs } from '../core/barcode-for
 import type { Platform } from '../core/contract/schemas/platform.ts'
 import { layOutFront } from '../core/rules/display/apple-front.ts'
 import type { Card, CardField } from '../core/rules/display/card.ts'
-import { cardColors } from '../core/rules/display/colors.ts'
+import { cardColors, channels } from '../core/rules/display/colors.ts'
 import { details, pad, printable, textWidth, wrapText } from './command/output.ts'
 
 /** A card as the API returns it: dates are ISO 8601 strings. */
@@ -44,7 +44,9 @@ export async function drawCard(card: CardJson, options: PictureOptions): Promise
     blankLine(inside),
   ]
   const back = backOf(card)
-  return [...paint(lines, card.colors, colorDepth), ...(back ? ['', back] : [])].join('\n')
+  return [...paint(lines, { colors: card.colors, depth: colorDepth, width: inside }), ...(back ? ['', back] : [])].join(
+    '\n',
+  )
 }
 
 interface Front {
@@ -110,8 +112,11 @@ function symbolStyle(depth: ColorDepth): string {
 /** The color depth of a terminal, in bits; with 1, nothing is colored. */
 export type ColorDepth = 1 | 8 | 24
 
-function paint(lines: readonly Line[], colors: Card['colors'], depth: ColorDepth): string[] {
-  if (depth === 1) return frame(lines)
+function paint(
+  lines: readonly Line[],
+  { colors, depth, width }: { colors: Card['colors']; depth: ColorDepth; width: number },
+): string[] {
+  if (depth === 1) return frame(lines, width)
   const { background, foreground, label } = cardColors(colors)
   const styles: Record<Style, string> = {
     label: `${back(background, depth)}${front(label, depth)}`,
@@ -128,16 +133,10 @@ function paint(lines: readonly Line[], colors: Card['colors'], depth: ColorDepth
 
 const RESET = '\u001B[0m'
 
-function frame(lines: readonly Line[]): string[] {
+function frame(lines: readonly Line[], width: number): string[] {
   const texts = lines.map((line) => line.map(({ text }) => text).join(''))
-  const edge = '─'.repeat(widthOf(lines) + 2)
+  const edge = '─'.repeat(width + 2)
   return [`╭${edge}╮`, ...texts.map((text) => `│ ${text} │`), `╰${edge}╯`]
-}
-
-/** Returns the width of the card in columns, measured on a blank line, because a space takes exactly one column. */
-function widthOf(lines: readonly Line[]): number {
-  const blank = lines.find((line) => line.every(({ text }) => text.trim() === ''))
-  return blank?.reduce((sum, { text }) => sum + text.length, 0) ?? 0
 }
 
 function front(color: string, depth: ColorDepth): string {
@@ -153,14 +152,9 @@ function back(color: string, depth: ColorDepth): string {
  * cube of its 256 colors.
  */
 function code(color: string, depth: ColorDepth): string {
-  const [red, green, blue] = channels(color)
-  if (depth === 24) return `2;${red};${green};${blue}`
-  const [r, g, b] = [red, green, blue].map((channel) => Math.round((channel / 255) * 5)) as [number, number, number]
+  if (depth === 24) return `2;${channels(color).join(';')}`
+  const [r = 0, g = 0, b = 0] = channels(color).map((channel) => Math.round((channel / 255) * 5))
   return `5;${16 + 36 * r + 6 * g + b}`
-}
-
-function channels(color: string): [number, number, number] {
-  return [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16)) as [number, number, number]
 }
 
 /** The modules (squares) of a two-dimensional code, row by row: `true` is dark. */

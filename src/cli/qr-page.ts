@@ -5,7 +5,7 @@ import { directionOfLanguage } from '../core/rules/display/language-match.ts'
 import { textIn } from '../core/rules/template/definition-languages.ts'
 import { symbolModules } from './card-picture.ts'
 import { UsageError } from './command/cli-error.ts'
-import { localZone } from './command/output.ts'
+import { localZone, wrapText } from './command/output.ts'
 
 interface Text {
   text: string
@@ -136,26 +136,7 @@ function linesOf(texts: readonly Text[], top: number): { lines: Line[]; end: num
 /** Breaks a text into lines that fit the page. Keeps line breaks of the text, and breaks a word that is too long. */
 function wrap(text: string, size: number): string[] {
   const most = Math.floor(TEXT_WIDTH / (size * CHARACTER))
-  return text.split('\n').flatMap((paragraph) => {
-    const lines: string[] = []
-    let line = ''
-    for (const word of paragraph.split(' ').flatMap((one) => split(one, most))) {
-      if (line !== '' && stringWidth(`${line} ${word}`) > most) {
-        lines.push(line)
-        line = word
-      } else line = line === '' ? word : `${line} ${word}`
-    }
-    return [...lines, line]
-  })
-}
-
-function split(word: string, most: number): string[] {
-  const parts: string[] = ['']
-  for (const char of word) {
-    if (stringWidth(parts.at(-1)! + char) > most) parts.push('')
-    parts[parts.length - 1] += char
-  }
-  return parts
+  return text.split('\n').flatMap((paragraph) => (paragraph === '' ? [''] : wrapText(paragraph, most)))
 }
 
 function toSvg({ lines, squares, isRightToLeft }: Layout): string {
