@@ -47,7 +47,8 @@ export interface Action<T> {
   /** The scope and role of the route. A test compares them with the contract. */
   needs: Pick<Route, 'role' | 'forDoorLeads'> & { scope: Scope }
   fields?(target: T, words: DeskWords): Field[]
-  run(call: Call<T>): Promise<Outcome>
+  /** Resolves to `undefined` if the action has no link and cannot be undone. */
+  run(call: Call<T>): Promise<Outcome | undefined>
   /** Returns the current state of the target, and the changes of the target since the dialog was opened. */
   reload?(api: Api, target: T): Promise<{ target: T; by: HistoryEntry[] }>
 }
@@ -60,58 +61,6 @@ function notNow(message: string): ApiRejection {
 const reason = (words: DeskWords): Field => ({ name: 'reason', label: words.reason, kind: 'line' })
 
 const withReason = ({ reason }: Values) => ({ ...(reason && { reason }) })
-
-const copyLink: Action<Pass> = {
-  route: 'passes.get',
-  // Require a write scope, so that a person who can only read cannot hand out links.
-  needs: { scope: 'passes:write' },
-  async run({ api, target: { id } }) {
-    const { hostedLinks, status } = await api.passes.get({ params: { id } })
-    if (hostedLinks.smart === null) throw notNow(`The pass has no link, because it is ${status}.`)
-    return { link: hostedLinks.smart }
-  },
-}
-
-const correct: Action<Pass> = {
-  route: 'passes.update',
-  needs: { scope: 'passes:write' },
-  fields: ({ label, variables }, words) => [
-    { name: 'label', label: words.name, kind: 'line', value: label, isRequired: true },
-    ...editableVariables(variables).map(
-      ([name, value]): Field => ({
-        name: `variable ${name}`,
-        label: name,
-        kind: typeof value === 'number' ? 'number' : /[\r\n]/.test(value) ? 'text' : 'line',
-        value: String(value),
-      }),
-    ),
-  ],
-  async run({ api, target, values }) {
-    const params = { id: target.id }
-    const changed = editableVariables(target.variables).filter(
-      ([name, value]) => values[`variable ${name}`] !== normalizeInput(String(value)),
-    )
-    const toNew = ([name, value]: [string, string | number]) => {
-      const text = values[`variable ${name}`] ?? ''
-      return [name, typeof value === 'number' ? Number(text) : text]
-    }
-    const isRenamed = values.label !== normalizeInput(target.label)
-    const { revision } = await api.passes.update({
-      params,
-      headers: { 'if-match': `"${target.revision}"` },
-      body: { label: isRenamed ? values.label! : target.label, variables: Object.fromEntries(changed.map(toNew)) },
-    })
-    if (revision === target.revision) return {}
-    const former = { label: target.label, variables: Object.fromEntries(changed) }
-    return { undo: () => api.passes.update({ params, headers: { 'if-match': `"${revision}"` }, body: former }) }
-  },
-  async reload(api, { id, updatedAt }) {
-    const [target, { items }] = await Promise.all([api.passes.get({ params: { id } }), api.listHistory(id)])
-    // Ignore messages to the holder, because they do not change the pass.
-    const isChange = ({ at, action }: HistoryEntry) => at > updatedAt && !/^(notification|broadcast)\./.test(action)
-    return { target, by: items.filter(isChange) }
-  },
-}
 
 /** Trims a text and unifies its line breaks, so that a line break that a browser changed does not count as an edit. */
 export function normalizeInput(text: string): string {
@@ -126,69 +75,9 @@ function editableVariables(variables: Pass['variables']): [string, string | numb
   )
 }
 
-const changeBalance: Action<PassBalance & { passId: string }> = {
-  route: 'balances.createEntry',
-  needs: { scope: 'passes:write' },
-  fields: ({ currency }, words) => [
-    { name: 'amount', label: words.amount, kind: 'number', step: 1 / minorUnits(currency), isRequired: true },
-    reason(words),
-  ],
-  async run({ api, target: { passId: id, name, currency }, values, requestId }) {
-    const delta = Math.round(Number(values.amount) * minorUnits(currency))
-    const { entry } = await api.balances.createEntry({
-      params: { id, name },
-      body: { delta, externalRef: requestId, ...withReason(values) },
-    })
-    // If the server saved an earlier request of this dialog but its response was lost, `entry` has the amount of that
-    // request.
-    if (entry.delta !== delta) throw notNow(`The balance was already changed by ${entry.delta}.`)
-    const params = { id, name, entryId: entry.id }
-    return { undo: () => api.balances.reverseEntry({ params, body: { externalRef: `${requestId}-undo` } }) }
-  },
-}
-
 /** Returns the number of minor units in one unit of a currency, such as 100 for EUR; 1 without a currency. */
 function minorUnits(currency: string | null): number {
   return currency === null ? 1 : 10 ** currencyDigits(currency)
-}
-
-const notify: Action<Pass> = {
-  route: 'notifications.create',
-  needs: { scope: 'pass-notifications:write' },
-  fields: (_, words) => [{ name: 'message', label: words.message, kind: 'text', isRequired: true }],
-  async run({ api, target: { id }, values, requestId }) {
-    await api.notifications.create({ params: { id }, body: { body: values.message!, idempotencyKey: requestId } })
-    return {}
-  },
-}
-
-const revokeLinks: Action<Pass> = {
-  route: 'passes.revokeLinks',
-  needs: { scope: 'passes:write' },
-  async run({ api, target: { id } }) {
-    await api.passes.revokeLinks({ params: { id } })
-    return {}
-  },
-}
-
-const voidPass: Action<Pass> = {
-  route: 'passes.void',
-  needs: { scope: 'passes:write' },
-  fields: (_, words) => [reason(words)],
-  async run({ api, target: { id }, values }) {
-    await api.passes.void({ params: { id }, body: withReason(values) })
-    return {}
-  },
-}
-
-const reverseScan: Action<ScanItem> = {
-  route: 'scans.reverse',
-  needs: { scope: 'scans:write' },
-  fields: (_, words) => [reason(words)],
-  async run({ api, target: { id }, values }) {
-    await api.scans.reverse({ params: { id }, body: withReason(values) })
-    return {}
-  },
 }
 
 const HOUR_MS = 3_600_000
@@ -196,63 +85,144 @@ const HOUR_MS = 3_600_000
 const MAX_PHONES = 1000
 const MAX_HOURS = 30 * 24
 
-const inviteDoor: Action<{ projectId: string; now: () => Date }> = {
-  route: 'doors.invite',
-  needs: { scope: 'scans:write', role: 'owner', forDoorLeads: true },
-  fields: (_, words) => [
-    { name: 'gate', label: words.gate, kind: 'line', isRequired: true },
-    { name: 'phones', label: words.phones, kind: 'number', value: '1', min: 1, max: MAX_PHONES, step: 1 },
-    { name: 'hours', label: words.validHours, kind: 'number', value: '12', min: 1, max: MAX_HOURS, step: 1 },
-  ],
-  async run({ api, target: { projectId, now }, values }) {
-    const expiresAt = new Date(now().getTime() + Number(values.hours) * HOUR_MS).toISOString()
-    const { id, url } = await api.doors.invite({
-      body: { projectId, gate: values.gate!, uses: Number(values.phones), expiresAt },
-    })
-    return { link: url, undo: () => api.doors.endInvitation({ params: { id } }) }
-  },
-}
-
-const revokeDoor: Action<Door> = {
-  route: 'doors.revoke',
-  needs: { scope: 'scans:write', role: 'owner', forDoorLeads: true },
-  async run({ api, target: { id } }) {
-    await api.doors.revoke({ params: { id } })
-    return {}
-  },
-}
-
-const redeliver: Action<Delivery> = {
-  route: 'deliveries.redeliver',
-  needs: { scope: 'webhooks:write' },
-  async run({ api, target: { id } }) {
-    await api.deliveries.redeliver({ params: { id } })
-    return {}
-  },
-}
-
-const cancelBroadcast: Action<{ id: string; projectId: string }> = {
-  route: 'broadcasts.cancel',
-  needs: { scope: 'pass-notifications:write' },
-  async run({ api, target: { id, projectId } }) {
-    await api.broadcasts.cancel({ params: { id: projectId, broadcastId: id } })
-    return {}
-  },
+function action<T>(definition: Action<T>): Action<T> {
+  return definition
 }
 
 export const actions = {
-  copyLink,
-  correct,
-  changeBalance,
-  notify,
-  revokeLinks,
-  voidPass,
-  reverseScan,
-  inviteDoor,
-  revokeDoor,
-  redeliver,
-  cancelBroadcast,
+  copyLink: action<Pass>({
+    route: 'passes.get',
+    // Require a write scope, so that a person who can only read cannot hand out links.
+    needs: { scope: 'passes:write' },
+    async run({ api, target: { id } }) {
+      const { hostedLinks, status } = await api.passes.get({ params: { id } })
+      if (hostedLinks.smart === null) throw notNow(`The pass has no link, because it is ${status}.`)
+      return { link: hostedLinks.smart }
+    },
+  }),
+  correct: action<Pass>({
+    route: 'passes.update',
+    needs: { scope: 'passes:write' },
+    fields: ({ label, variables }, words) => [
+      { name: 'label', label: words.name, kind: 'line', value: label, isRequired: true },
+      ...editableVariables(variables).map(
+        ([name, value]): Field => ({
+          name: `variable ${name}`,
+          label: name,
+          kind: typeof value === 'number' ? 'number' : /[\r\n]/.test(value) ? 'text' : 'line',
+          value: String(value),
+        }),
+      ),
+    ],
+    async run({ api, target, values }) {
+      const params = { id: target.id }
+      const changed = editableVariables(target.variables).filter(
+        ([name, value]) => values[`variable ${name}`] !== normalizeInput(String(value)),
+      )
+      const toNew = ([name, value]: [string, string | number]) => {
+        const text = values[`variable ${name}`] ?? ''
+        return [name, typeof value === 'number' ? Number(text) : text]
+      }
+      const isRenamed = values.label !== normalizeInput(target.label)
+      const { revision } = await api.passes.update({
+        params,
+        headers: { 'if-match': `"${target.revision}"` },
+        body: { label: isRenamed ? values.label! : target.label, variables: Object.fromEntries(changed.map(toNew)) },
+      })
+      if (revision === target.revision) return undefined
+      const former = { label: target.label, variables: Object.fromEntries(changed) }
+      return { undo: () => api.passes.update({ params, headers: { 'if-match': `"${revision}"` }, body: former }) }
+    },
+    async reload(api, { id, updatedAt }) {
+      const [target, { items }] = await Promise.all([api.passes.get({ params: { id } }), api.listHistory(id)])
+      // Ignore messages to the holder, because they do not change the pass.
+      const isChange = ({ at, action }: HistoryEntry) => at > updatedAt && !/^(notification|broadcast)\./.test(action)
+      return { target, by: items.filter(isChange) }
+    },
+  }),
+  changeBalance: action<PassBalance & { passId: string }>({
+    route: 'balances.createEntry',
+    needs: { scope: 'passes:write' },
+    fields: ({ currency }, words) => [
+      { name: 'amount', label: words.amount, kind: 'number', step: 1 / minorUnits(currency), isRequired: true },
+      reason(words),
+    ],
+    async run({ api, target: { passId: id, name, currency }, values, requestId }) {
+      const delta = Math.round(Number(values.amount) * minorUnits(currency))
+      const { entry } = await api.balances.createEntry({
+        params: { id, name },
+        body: { delta, externalRef: requestId, ...withReason(values) },
+      })
+      // If the server saved an earlier request of this dialog but its response was lost, `entry` has the amount of that
+      // request.
+      if (entry.delta !== delta) throw notNow(`The balance was already changed by ${entry.delta}.`)
+      const params = { id, name, entryId: entry.id }
+      return { undo: () => api.balances.reverseEntry({ params, body: { externalRef: `${requestId}-undo` } }) }
+    },
+  }),
+  notify: action<Pass>({
+    route: 'notifications.create',
+    needs: { scope: 'pass-notifications:write' },
+    fields: (_, words) => [{ name: 'message', label: words.message, kind: 'text', isRequired: true }],
+    run: async ({ api, target: { id }, values, requestId }) =>
+      void (await api.notifications.create({
+        params: { id },
+        body: { body: values.message!, idempotencyKey: requestId },
+      })),
+  }),
+  revokeLinks: action<Pass>({
+    route: 'passes.revokeLinks',
+    needs: { scope: 'passes:write' },
+    run: async ({ api, target: { id } }) => void (await api.passes.revokeLinks({ params: { id } })),
+  }),
+  voidPass: action<Pass>({
+    route: 'passes.void',
+    needs: { scope: 'passes:write' },
+    fields: (_, words) => [reason(words)],
+    run: async ({ api, target: { id }, values }) =>
+      void (await api.passes.void({ params: { id }, body: withReason(values) })),
+  }),
+  reverseScan: action<ScanItem>({
+    route: 'scans.reverse',
+    needs: { scope: 'scans:write' },
+    fields: (_, words) => [reason(words)],
+    run: async ({ api, target: { id }, values }) =>
+      void (await api.scans.reverse({ params: { id }, body: withReason(values) })),
+  }),
+  inviteDoor: action<{ projectId: string; now: () => Date }>({
+    route: 'doors.invite',
+    needs: { scope: 'scans:write', role: 'owner', forDoorLeads: true },
+    fields: (_, words) => [
+      { name: 'gate', label: words.gate, kind: 'line', isRequired: true },
+      { name: 'phones', label: words.phones, kind: 'number', value: '1', min: 1, max: MAX_PHONES, step: 1 },
+      { name: 'hours', label: words.validHours, kind: 'number', value: '12', min: 1, max: MAX_HOURS, step: 1 },
+    ],
+    async run({ api, target: { projectId, now }, values }) {
+      const expiresAt = new Date(now().getTime() + Number(values.hours) * HOUR_MS).toISOString()
+      const { id, url } = await api.doors.invite({
+        body: { projectId, gate: values.gate!, uses: Number(values.phones), expiresAt },
+      })
+      return { link: url, undo: () => api.doors.endInvitation({ params: { id } }) }
+    },
+  }),
+  revokeDoor: action<Door>({
+    route: 'doors.revoke',
+    needs: { scope: 'scans:write', role: 'owner', forDoorLeads: true },
+    run: async ({ api, target: { id } }) => void (await api.doors.revoke({ params: { id } })),
+  }),
+  redeliver: action<Delivery>({
+    route: 'deliveries.redeliver',
+    needs: { scope: 'webhooks:write' },
+    run: async ({ api, target: { id } }) => void (await api.deliveries.redeliver({ params: { id } })),
+  }),
+  cancelBroadcast: action<{ id: string; projectId: string }>({
+    route: 'broadcasts.cancel',
+    needs: { scope: 'pass-notifications:write' },
+    run: async ({ api, target: { id, projectId } }) =>
+      void (await api.broadcasts.cancel({ params: { id: projectId, broadcastId: id } })),
+  }),
 }
+
 export type ActionName = keyof typeof actions
 export type TargetOf<N extends ActionName> = (typeof actions)[N] extends Action<infer T> ? T : never
 

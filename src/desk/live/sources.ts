@@ -1,3 +1,4 @@
+import type { Broadcast } from '../../core/contract/broadcasts.ts'
 import type { Envelope } from '../../core/contract/deliveries.ts'
 import type { ScanStats, ScanStatsByGate, ScanStatsByTime } from '../../core/contract/scans.ts'
 import type { Scope } from '../../core/route.ts'
@@ -23,6 +24,7 @@ export interface Facts extends ZoneFacts {
 export interface Source<F, T> {
   /** The scope that the token needs; `null` if any token is sufficient. */
   scope: Scope | null
+  load(facts: F): Promise<T>
   /**
    * Returns whether an event of this type can change the data. Sources without this function are polled every few
    * seconds.
@@ -30,15 +32,24 @@ export interface Source<F, T> {
   isTouchedBy?: (type: Envelope['type']) => boolean
   /** Whether to poll the source even while events arrive, because its data also changes without events. */
   isPolled?: true
-  load(facts: F): Promise<T>
 }
 
-function source<F, T>(definition: Source<F, T>): Source<F, T> {
-  return definition
+type Load<F, T> = Source<F, T>['load']
+
+/** Creates a source that is loaded every few seconds. */
+function polled<F, T>(scope: Scope | null, load: Load<F, T>): Source<F, T> {
+  return { scope, load }
 }
 
-const byScans = (type: Envelope['type']) => type === 'pass.scanned'
-const byPasses = () => true
+/** Creates a source that is loaded after each scan. */
+function afterScans<F, T>(scope: Scope, load: Load<F, T>): Source<F, T> {
+  return { scope, load, isTouchedBy: (type) => type === 'pass.scanned' }
+}
+
+/** Creates a source that is loaded after each event. */
+function afterEvents<F, T>(scope: Scope, load: Load<F, T>): Source<F, T> {
+  return { scope, load, isTouchedBy: () => true }
+}
 
 const RECENT = 8
 
@@ -46,99 +57,54 @@ const RECENT = 8
 const SHOWN = 5
 
 export const zoneSources = {
-  zones: source({
-    scope: 'scans:read',
-    isTouchedBy: byScans,
-    /** Poll the zones, because adjustments and resets have no event. */
-    isPolled: true,
-    load: ({ api, projectId }: ZoneFacts) => listAll(api.zones.list, { projectId }),
-  }),
-  curves: source({
-    scope: 'scans:read',
-    load: ({ api, projectId, minute }: ZoneFacts) => loadCurves(api, projectId, minute),
-  }),
+  zones: {
+    ...afterScans('scans:read', ({ api, projectId }: ZoneFacts) => listAll(api.zones.list, { projectId })),
+    // Poll the zones, because adjustments and resets have no event.
+    isPolled: true as const,
+  },
+  curves: polled('scans:read', ({ api, projectId, minute }: ZoneFacts) => loadCurves(api, projectId, minute)),
   /** The entries of each zone, separate from `curves`, which lack the current minute. Polled like `pace`. */
-  zonePaces: source({
-    scope: 'scans:read',
-    load: ({ api, projectId, paceFrom }: ZoneFacts) => loadEntries(api, projectId, paceFrom),
-  }),
-  passTotals: source({
-    scope: 'templates:read',
-    load: ({ api, projectId: id }: ZoneFacts) => api.projects.stats({ params: { id } }),
-  }),
+  zonePaces: polled('scans:read', ({ api, projectId, paceFrom }: ZoneFacts) => loadEntries(api, projectId, paceFrom)),
+  passTotals: polled('templates:read', ({ api, projectId: id }: ZoneFacts) => api.projects.stats({ params: { id } })),
 }
 
 export const boardSources = {
   ...zoneSources,
-  figures: source({
-    scope: 'passes:read',
-    isTouchedBy: byPasses,
-    load: ({ api, projectId, from, timeZone: zone }: Facts) =>
-      api.projects.figures({ params: { id: projectId }, query: { from, by: 'hour', zone } }),
-  }),
-  freshness: source({
-    scope: 'passes:read',
-    load: ({ api, projectId }: Facts) => api.wallets.slo({ query: { projectId } }),
-  }),
-  scanTotals: source({
-    scope: 'scans:read',
-    isTouchedBy: byScans,
-    load: ({ api, projectId, from }: Facts) => api.scans.stats({ query: { projectId, from } }) as Promise<ScanStats>,
-  }),
-  scanGates: source({
-    scope: 'scans:read',
-    isTouchedBy: byScans,
-    load: ({ api, projectId, from }: Facts) =>
-      api.scans.stats({ query: { projectId, from, groupBy: 'gate' } }) as Promise<ScanStatsByGate>,
-  }),
+  figures: afterEvents('passes:read', ({ api, projectId: id, from, timeZone: zone }: Facts) =>
+    api.projects.figures({ params: { id }, query: { from, by: 'hour', zone } }),
+  ),
+  freshness: polled('passes:read', ({ api, projectId }: Facts) => api.wallets.slo({ query: { projectId } })),
+  scanTotals: afterScans(
+    'scans:read',
+    ({ api, projectId, from }: Facts) => api.scans.stats({ query: { projectId, from } }) as Promise<ScanStats>,
+  ),
+  scanGates: afterScans('scans:read', ({ api, projectId, from }: Facts) => loadGates(api, projectId, from)),
   /** The entries at each gate, polled every few seconds, because entries per minute also decrease without an event. */
-  pace: source({
-    scope: 'scans:read',
-    load: ({ api, projectId, paceFrom: from }: Facts) =>
-      api.scans.stats({ query: { projectId, from, groupBy: 'gate' } }) as Promise<ScanStatsByGate>,
-  }),
-  scanHours: source({
-    scope: 'scans:read',
-    isTouchedBy: byScans,
-    load: ({ api, projectId, from, timeZone: zone }: Facts) =>
+  pace: polled('scans:read', ({ api, projectId, paceFrom }: Facts) => loadGates(api, projectId, paceFrom)),
+  scanHours: afterScans(
+    'scans:read',
+    ({ api, projectId, from, timeZone: zone }: Facts) =>
       api.scans.stats({ query: { projectId, from, by: 'hour', zone } }) as Promise<ScanStatsByTime>,
+  ),
+  latestScans: afterScans('scans:read', ({ api, projectId }: Facts) =>
+    api.scans.list({ query: { projectId, limit: RECENT } }),
+  ),
+  broadcasts: polled('pass-notifications:read', async ({ api, projectId: id }: Facts) => {
+    const { items } = await api.broadcasts.list({ params: { id }, query: { limit: SHOWN } })
+    const statsOf = ({ id: broadcastId, status }: Broadcast) =>
+      status === 'SCHEDULED' ? null : api.broadcasts.stats({ params: { id, broadcastId } })
+    return Promise.all(items.map(async (broadcast) => ({ broadcast, stats: await statsOf(broadcast) })))
   }),
-  latestScans: source({
-    scope: 'scans:read',
-    isTouchedBy: byScans,
-    load: ({ api, projectId }: Facts) => api.scans.list({ query: { projectId, limit: RECENT } }),
-  }),
-  broadcasts: source({
-    scope: 'pass-notifications:read',
-    load: async ({ api, projectId: id }: Facts) => {
-      const { items } = await api.broadcasts.list({ params: { id }, query: { limit: SHOWN } })
-      return Promise.all(
-        items.map(async (broadcast) => ({
-          broadcast,
-          stats:
-            broadcast.status === 'SCHEDULED'
-              ? null
-              : await api.broadcasts.stats({ params: { id, broadcastId: broadcast.id } }),
-        })),
-      )
-    },
-  }),
-  deliveries: source({
-    scope: 'webhooks:read',
-    load: ({ api }: Facts) => api.deliveries.list({ query: { lastAttempt: 'failed', limit: RECENT } }),
-  }),
-  identities: source({
-    scope: 'templates:read',
-    load: ({ api }: Facts) => api.identities.list({ query: { limit: 100 } }),
-  }),
-  workspace: source({
-    scope: null,
-    load: ({ api }: Facts) => api.workspace.get(),
-  }),
-  doors: source({
-    scope: 'scans:read',
-    load: ({ api, projectId }: Facts) => listAll(api.doors.list, { projectId, revoked: false }),
-  }),
+  deliveries: polled('webhooks:read', ({ api }: Facts) =>
+    api.deliveries.list({ query: { lastAttempt: 'failed', limit: RECENT } }),
+  ),
+  identities: polled('templates:read', ({ api }: Facts) => api.identities.list({ query: { limit: 100 } })),
+  workspace: polled(null, ({ api }: Facts) => api.workspace.get()),
+  doors: polled('scans:read', ({ api, projectId }: Facts) => listAll(api.doors.list, { projectId, revoked: false })),
+}
+
+function loadGates(api: Api, projectId: string, from: string): Promise<ScanStatsByGate> {
+  return api.scans.stats({ query: { projectId, from, groupBy: 'gate' } }) as Promise<ScanStatsByGate>
 }
 
 export interface PassFacts {
@@ -147,58 +113,33 @@ export interface PassFacts {
 }
 
 export const passSources = {
-  pass: source({
-    scope: 'passes:read',
-    isTouchedBy: byPasses,
-    load: ({ api, passId: id }: PassFacts) => api.passes.get({ params: { id }, query: { include: 'wallets' } }),
+  pass: afterEvents('passes:read', ({ api, passId: id }: PassFacts) =>
+    api.passes.get({ params: { id }, query: { include: 'wallets' } }),
+  ),
+  balances: afterEvents('passes:read', async ({ api, passId: id }: PassFacts) => {
+    const { items } = await api.balances.list({ params: { id } })
+    const entries = await Promise.all(
+      items.map(async ({ name, currency }) => {
+        const latest = await api.balances.listEntries({ params: { id, name }, query: { limit: SHOWN } })
+        return latest.items.map((entry) => ({ ...entry, currency }))
+      }),
+    )
+    return { items, entries: entries.flat().toSorted((a, b) => b.id.localeCompare(a.id)) }
   }),
-  balances: source({
-    scope: 'passes:read',
-    isTouchedBy: byPasses,
-    load: async ({ api, passId: id }: PassFacts) => {
-      const { items } = await api.balances.list({ params: { id } })
-      const entries = await Promise.all(
-        items.map(async ({ name, currency }) => {
-          const latest = await api.balances.listEntries({ params: { id, name }, query: { limit: SHOWN } })
-          return latest.items.map((entry) => ({ ...entry, currency }))
-        }),
-      )
-      return { items, entries: entries.flat().toSorted((a, b) => b.id.localeCompare(a.id)) }
-    },
+  cards: polled('passes:read', async ({ api, passId: id }: PassFacts) => {
+    const html = (await api.passes.preview({ params: { id }, query: { format: 'html' } })) as unknown as Uint8Array
+    return new TextDecoder().decode(html)
   }),
-  cards: source({
-    scope: 'passes:read',
-    load: async ({ api, passId: id }: PassFacts) => {
-      const html = (await api.passes.preview({ params: { id }, query: { format: 'html' } })) as unknown as Uint8Array
-      return new TextDecoder().decode(html)
-    },
-  }),
-  redemption: source({
-    scope: 'scans:read',
-    isTouchedBy: byPasses,
-    load: ({ api, passId: id }: PassFacts) => api.scans.explain({ params: { id } }),
-  }),
-  scans: source({
-    scope: 'scans:read',
-    isTouchedBy: byScans,
-    load: ({ api, passId }: PassFacts) => api.scans.list({ query: { passId, limit: 50 } }),
-  }),
-  notifications: source({
-    scope: 'pass-notifications:read',
-    load: ({ api, passId: id }: PassFacts) => api.notifications.list({ params: { id }, query: { limit: 50 } }),
-  }),
-  logs: source({
-    scope: 'passes:read',
-    load: ({ api, passId }: PassFacts) => api.wallets.logs({ query: { passId, limit: 50 } }),
-  }),
+  redemption: afterEvents('scans:read', ({ api, passId: id }: PassFacts) => api.scans.explain({ params: { id } })),
+  scans: afterScans('scans:read', ({ api, passId }: PassFacts) => api.scans.list({ query: { passId, limit: 50 } })),
+  notifications: polled('pass-notifications:read', ({ api, passId: id }: PassFacts) =>
+    api.notifications.list({ params: { id }, query: { limit: 50 } }),
+  ),
+  logs: polled('passes:read', ({ api, passId }: PassFacts) => api.wallets.logs({ query: { passId, limit: 50 } })),
 }
 
 export const historySources = {
-  history: source({
-    scope: 'passes:read',
-    isTouchedBy: byPasses,
-    load: ({ api, passId }: PassFacts) => api.listHistory(passId),
-  }),
+  history: afterEvents('passes:read', ({ api, passId }: PassFacts) => api.listHistory(passId)),
 }
 
 const HOUR_MS = 3_600_000

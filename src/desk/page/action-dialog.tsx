@@ -104,7 +104,7 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
 
   async function run(values: Record<string, string>): Promise<State> {
     try {
-      return { is: 'done', outcome: await action.run({ api, target, values, requestId }) }
+      return { is: 'done', outcome: (await action.run({ api, target, values, requestId })) ?? {} }
     } catch (error) {
       if (!(error instanceof ApiRejection && error.code === 'PRECONDITION_FAILED' && action.reload)) throw error
       const reloaded = await action.reload(api, target)

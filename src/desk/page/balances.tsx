@@ -32,16 +32,16 @@ export function Balances({ items, entries, pass }: ShownBalances) {
             </bdi>
           ),
           [words.updated]: ({ updatedAt }) => <Moment at={updatedAt} />,
-          ...(canChange && {
-            [words.commands]: (balance: PassBalance) => (
+          [words.commands]:
+            canChange &&
+            ((balance) => (
               <ActionButton
                 name="changeBalance"
                 target={{ ...balance, passId: pass.id }}
                 of={balance.name}
                 projectId={pass.projectId}
               />
-            ),
-          }),
+            )),
         }}
         rows={items}
       />

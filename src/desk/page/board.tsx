@@ -1,5 +1,4 @@
 /** @jsxImportSource preact */
-import type { Delivery } from '../../core/contract/deliveries.ts'
 import type { ProjectFigures } from '../../core/contract/projects.ts'
 import type { ScanStatsByGate } from '../../core/contract/scans.ts'
 import type { ScanItem, ScanResult } from '../../core/contract/schemas/scan-shapes.ts'
@@ -28,8 +27,6 @@ import { Zones } from './zones.tsx'
 type Bucket = ProjectFigures['items'][number]
 
 type GateFigures = ScanStatsByGate['items'][number]
-
-type SentBroadcast = Awaited<ReturnType<(typeof boardSources)['broadcasts']['load']>>[number]
 
 type LimitName = keyof NonNullable<Awaited<ReturnType<(typeof boardSources)['workspace']['load']>>['limits']>
 
@@ -112,9 +109,7 @@ export function Board({ projectId }: { projectId: string }) {
                 [words.accepted]: (figures) => (
                   <span data-number={`gate ${JSON.stringify(figures.gate)}`}>{number(admittedAt(figures))}</span>
                 ),
-                ...(items.some(({ exits }) => exits) && {
-                  [words.exits]: ({ exits = 0 }: GateFigures) => number(exits),
-                }),
+                [words.exits]: items.some(({ exits }) => exits) && (({ exits = 0 }) => number(exits)),
                 [words.denied]: ({ totalDenied }) => number(totalDenied),
                 [words.perMinute]: ({ gate }) => {
                   const now = gatesNow?.find((one) => one.gate === gate)
@@ -135,14 +130,12 @@ export function Board({ projectId }: { projectId: string }) {
               label={words.latestScans}
               keyOf={({ id }) => id}
               columns={{
-                ...(!isWall && {
-                  [words.time]: ({ scannedAt }: ScanItem) => <time dateTime={scannedAt}>{time(scannedAt)}</time>,
-                }),
+                [words.time]: !isWall && (({ scannedAt }) => <time dateTime={scannedAt}>{time(scannedAt)}</time>),
                 [words.pass]: ({ passId, externalPassId }) => <PassLink id={passId}>{externalPassId ?? '–'}</PassLink>,
                 [words.gate]: ({ metadata }) => <Foreign>{metadata.gate ?? '–'}</Foreign>,
                 [words.result]: ({ result, reason }) =>
                   isWall && result === 'denied' ? reasonOf(reason, words) : resultOf(result, words),
-                ...(!isWall && { [words.reason]: ({ reason }: ScanItem) => reasonOf(reason, words) }),
+                [words.reason]: !isWall && (({ reason }) => reasonOf(reason, words)),
               }}
               rows={items.slice(0, rows.scans)}
             />
@@ -186,12 +179,13 @@ export function Board({ projectId }: { projectId: string }) {
                     )}
                   </>
                 ),
-                ...(!isWall && { [words.status]: ({ broadcast }: SentBroadcast) => words.statuses[broadcast.status] }),
+                [words.status]: !isWall && (({ broadcast }) => words.statuses[broadcast.status]),
                 [words.waiting]: ({ stats }) => number(stats?.pending ?? 0),
                 [words.sent]: ({ stats }) => number(stats ? reachedBy(stats) : 0),
                 [words.failed]: ({ stats }) => number(stats?.failed ?? 0),
-                ...(canAct('cancelBroadcast', projectId) && {
-                  [words.commands]: ({ broadcast: { id, body, status } }: SentBroadcast) =>
+                [words.commands]:
+                  canAct('cancelBroadcast', projectId) &&
+                  (({ broadcast: { id, body, status } }) =>
                     status === 'SCHEDULED' ? (
                       <ActionButton
                         name="cancelBroadcast"
@@ -201,8 +195,7 @@ export function Board({ projectId }: { projectId: string }) {
                       />
                     ) : (
                       '–'
-                    ),
-                }),
+                    )),
               }}
               rows={items}
             />
@@ -219,21 +212,21 @@ export function Board({ projectId }: { projectId: string }) {
                 label={words.failingDeliveries}
                 keyOf={({ id }) => id}
                 columns={{
-                  ...(!isWall && { [words.time]: ({ createdAt }: Delivery) => <Moment at={createdAt} /> }),
+                  [words.time]: !isWall && (({ createdAt }) => <Moment at={createdAt} />),
                   [words.event]: ({ eventType }) => <code>{eventType}</code>,
                   [words.attempts]: ({ attemptCount }) => number(attemptCount),
                   [words.error]: ({ lastError, lastResponseCode }) => (
                     <Prose>{lastError ?? lastResponseCode ?? '–'}</Prose>
                   ),
-                  ...(!isWall && {
-                    [words.nextAttempt]: ({ nextAttemptAt }: Delivery) => <Moment at={nextAttemptAt} />,
-                    [words.commands]: (delivery: Delivery) =>
+                  [words.nextAttempt]: !isWall && (({ nextAttemptAt }) => <Moment at={nextAttemptAt} />),
+                  [words.commands]:
+                    !isWall &&
+                    ((delivery) =>
                       canAct('redeliver', null) ? (
                         <ActionButton name="redeliver" target={delivery} of={delivery.eventType} projectId={null} />
                       ) : (
                         <Command text={redeliverCommand(delivery.id)} />
-                      ),
-                  }),
+                      )),
                 }}
                 rows={items.slice(0, rows.deliveries)}
                 total={total}

@@ -67,11 +67,9 @@ export function Doors({ items, total, rows, projectId }: DoorsProps) {
             </>
           ),
           [words.pendingScans]: (door) => number(door.pendingScans ?? 0),
-          ...(items.some(({ projectId }) => canAct('revokeDoor', projectId)) && {
-            [words.commands]: (door: Door) => (
-              <ActionButton name="revokeDoor" target={door} of={door.name} projectId={door.projectId} />
-            ),
-          }),
+          [words.commands]:
+            items.some(({ projectId }) => canAct('revokeDoor', projectId)) &&
+            ((door) => <ActionButton name="revokeDoor" target={door} of={door.name} projectId={door.projectId} />),
         }}
         rows={inOrder.slice(0, rows)}
         total={total}

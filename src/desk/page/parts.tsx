@@ -53,8 +53,8 @@ export function Numbers({ items }: NumbersProps) {
 
 interface TableProps<T> {
   label: string
-  /** The functions that render the cells of each column, by heading. */
-  columns: Record<string, (row: T) => ComponentChildren>
+  /** The functions that render the cells of each column, by heading. Columns without a function are omitted. */
+  columns: Record<string, ((row: T) => ComponentChildren) | false | undefined>
   rows: readonly T[]
   /** By default the number of `rows`. */
   total?: number
@@ -63,8 +63,9 @@ interface TableProps<T> {
 
 /** A table with headings, which scrolls separately on a narrow screen. Shows the total if not all rows are listed. */
 export function Table<T>({ label, columns, rows, keyOf, total = rows.length }: TableProps<T>) {
-  const { words, number } = useDesk().language
+  const { words } = useDesk().language
   if (rows.length === 0) return <p class="muted">{words.nothing}</p>
+  const shown = Object.entries(columns).flatMap(([name, cell]) => (cell ? { name, cell } : []))
   return (
     <>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it. */}
@@ -72,7 +73,7 @@ export function Table<T>({ label, columns, rows, keyOf, total = rows.length }: T
         <table>
           <thead>
             <tr>
-              {Object.keys(columns).map((name) => (
+              {shown.map(({ name }) => (
                 <th scope="col" key={name}>
                   {name}
                 </th>
@@ -82,7 +83,7 @@ export function Table<T>({ label, columns, rows, keyOf, total = rows.length }: T
           <tbody>
             {rows.map((row) => (
               <tr key={keyOf(row)}>
-                {Object.entries(columns).map(([name, cell]) => (
+                {shown.map(({ name, cell }) => (
                   <td key={name}>{cell(row)}</td>
                 ))}
               </tr>
@@ -90,12 +91,19 @@ export function Table<T>({ label, columns, rows, keyOf, total = rows.length }: T
           </tbody>
         </table>
       </section>
-      {total > rows.length && (
-        <p class="muted">
-          {words.shown}: {number(rows.length)} / {number(total)}
-        </p>
-      )}
+      <More shown={rows.length} total={total} />
     </>
+  )
+}
+
+/** The number of shown items and the total, if not all are shown. */
+export function More({ shown, total }: { shown: number; total: number }) {
+  const { words, number } = useDesk().language
+  if (total <= shown) return null
+  return (
+    <p class="muted">
+      {words.shown}: {number(shown)} / {number(total)}
+    </p>
   )
 }
 

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import { scaleBand, scaleLinear } from 'd3-scale'
 import { line, stack } from 'd3-shape'
+import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useDesk } from './desk-context.ts'
 
@@ -60,12 +61,9 @@ export function Plot({ title, at, series, as }: PlotProps) {
     <figure class="plot">
       <figcaption>
         {series.map(({ name }, place) => (
-          <span key={name} class={`key series-${place}`}>
-            <svg viewBox="0 0 20 8" aria-hidden="true">
-              {as === 'bars' ? <rect width="20" height="8" /> : <line x1="0" x2="20" y1="4" y2="4" />}
-            </svg>
-            {name}
-          </span>
+          <Key key={name} name={name} look={`series-${place}`}>
+            {as === 'bars' ? <rect width="20" height="8" /> : <line x1="0" x2="20" y1="4" y2="4" />}
+          </Key>
         ))}
       </figcaption>
       <svg ref={ref} class="drawing" role="img" aria-label={`${title}. ${spoken.join(', ')}`} direction="ltr">
@@ -87,6 +85,18 @@ export function Plot({ title, at, series, as }: PlotProps) {
         {as === 'bars' ? <Bars series={series} buckets={buckets} x={x} y={y} /> : <Lines series={series} x={x} y={y} />}
       </svg>
     </figure>
+  )
+}
+
+/** A name in the legend of a plot, and a sample of its lines or bars. */
+export function Key({ name, look, children }: { name: string; look: string; children: ComponentChildren }) {
+  return (
+    <span class={`key ${look}`}>
+      <svg viewBox="0 0 20 8" aria-hidden="true">
+        {children}
+      </svg>
+      {name}
+    </span>
   )
 }
 

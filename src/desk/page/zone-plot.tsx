@@ -1,11 +1,10 @@
 /** @jsxImportSource preact */
 import { scaleLinear } from 'd3-scale'
 import { curveStepAfter, line } from 'd3-shape'
-import type { ComponentChildren } from 'preact'
 import type { Zone } from '../../core/contract/zones.ts'
 import { type Minute, stretchesOf, type ZoneCurve } from '../live/zone-curves.ts'
 import { useDesk } from './desk-context.ts'
-import { useSize } from './plots.tsx'
+import { Key, useSize } from './plots.tsx'
 
 type Scale = ReturnType<typeof scaleLinear<number, number>>
 
@@ -124,17 +123,6 @@ export function PlotLegend({ hasCapacity }: { hasCapacity: boolean }) {
         <line class="base" x1="0" x2="20" y1="2" y2="2" />
       </Key>
     </p>
-  )
-}
-
-function Key({ name, look, children }: { name: string; look: string; children: ComponentChildren }) {
-  return (
-    <span class={`key ${look}`}>
-      <svg viewBox="0 0 20 8" aria-hidden="true">
-        {children}
-      </svg>
-      {name}
-    </span>
   )
 }
 

@@ -6,7 +6,7 @@ import type { DeskWords } from '../../locales/desk-texts.ts'
 import { minuteOf, PACE_MINUTES, paceBeginningOf, zoneSources } from '../live/sources.ts'
 import { localHourOf, shareOf, shownZones, stretchesOf, type ZoneCurve } from '../live/zone-curves.ts'
 import { type Answers, useAnswers, useDesk } from './desk-context.ts'
-import { Foreign, knownValue, Numbers, Section, Shown, Table } from './parts.tsx'
+import { Foreign, knownValue, More, Numbers, Section, Shown, Table } from './parts.tsx'
 import { PlotLegend, ZonePlot } from './zone-plot.tsx'
 
 type ZoneAnswers = Pick<Answers<typeof zoneSources>, keyof typeof zoneSources>
@@ -72,16 +72,6 @@ export function ZoneWall({ projectId }: { projectId: string }) {
         )
       }}
     </Shown>
-  )
-}
-
-function More({ shown, total }: { shown: number; total: number }) {
-  const { words, number } = useDesk().language
-  if (total <= shown) return null
-  return (
-    <p class="muted">
-      {words.shown}: {number(shown)} / {number(total)}
-    </p>
   )
 }
 
