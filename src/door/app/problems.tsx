@@ -2,7 +2,7 @@
 import type { Problem } from '../engine/engine.ts'
 import type { UsedCamera } from './camera/camera.ts'
 import { useDoor, useEngineState } from './door-context.ts'
-import { type AppLanguage, say, span } from './language.ts'
+import { type AppLanguage, say } from './language.ts'
 
 /** Problems that need no further action once they are read. */
 const dismissible: readonly Problem['code'][] = ['storage_lost', 'rejected', 'pending_elsewhere', 'zone_deleted']
@@ -70,6 +70,6 @@ function problemText(problem: Problem, language: AppLanguage): string {
     people: 'references' in problem ? problem.references.length : null,
     scans: 'scans' in problem ? problem.scans : null,
     message: messageOf(problem, language),
-    time: 'byMs' in problem ? span(problem.byMs, language) : null,
+    time: 'byMs' in problem ? language.span(problem.byMs) : null,
   })
 }

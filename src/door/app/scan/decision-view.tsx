@@ -3,7 +3,6 @@
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DoorGroup, DoorView } from '../../../core/contract/schemas/scan-shapes.ts'
-import { numberFormat } from '../../../core/formats.ts'
 import { badgeOf, overfullZone, type Tone } from '../../../core/rules/door/outcome.ts'
 import type { Decision } from '../../engine/engine.ts'
 import { useDoor } from '../door-context.ts'
@@ -26,7 +25,7 @@ interface DecisionViewProps {
  */
 export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionViewProps) {
   const { language } = useDoor()
-  const { words, locale } = language
+  const { words } = language
   const textArea = useRef<HTMLDivElement>(null)
   const hasMore = useFit(textArea)
   const { tone, word } = badgeOf(decision)
@@ -41,7 +40,7 @@ export function DecisionView({ decision, scanning, onUndo, onGroup }: DecisionVi
     // Move the focus, because the focused button disappears at the end of the text.
     area.focus({ preventScroll: true })
   }
-  const following = scanning.following > 0 ? ` (${numberFormat(locale).format(scanning.following)})` : ''
+  const following = scanning.following > 0 ? ` (${language.number(scanning.following)})` : ''
   const hasInstructions = notice !== null || fields.length > 0
   return (
     <section class={`decision ${tone}`} aria-label={words.verdicts[word]}>
@@ -160,11 +159,10 @@ function announcementOf(decision: Decision, language: AppLanguage): string {
     .join(' ')
 }
 
-function overfullText(decision: Decision, { words, locale }: AppLanguage): string | null {
+function overfullText(decision: Decision, { words, number }: AppLanguage): string | null {
   const zone = overfullZone(decision)
   if (!zone || decision.isUndone) return null
-  const count = (value: number) => numberFormat(locale).format(value)
-  return say(words.zones.overFull, { inside: count(zone.inside), capacity: count(zone.capacity) })
+  return say(words.zones.overFull, { inside: number(zone.inside), capacity: number(zone.capacity) })
 }
 
 /** Whether a decision is an accepted entry, after which other members of the group can be admitted. */

@@ -1,25 +1,23 @@
 /** @jsxImportSource preact */
 
 import { useEffect, useState } from 'preact/hooks'
-import { numberFormat } from '../../../core/formats.ts'
 import { badgeOf } from '../../../core/rules/door/outcome.ts'
 import { reasonCodes } from '../../../core/rules/redemption/scan-reasons.ts'
 import type { Decision, GateCount } from '../../engine/engine.ts'
 import { now, useDoor, useEngineState } from '../door-context.ts'
-import { ago, clock, say } from '../language.ts'
+import { say } from '../language.ts'
 import { GateSheet, Sheet } from './sheets.tsx'
 import { OwnZoneLine } from './zone-line.tsx'
 import { ZoneSheet } from './zone-sheets.tsx'
 
 export function Overview({ onClose }: { onClose(): void }) {
   const { engine, language } = useDoor()
-  const { words, locale } = language
+  const { words, number, ago } = language
   const state = useEngineState()
   const { door, counts, list, pending, recent, isPersistent, connection } = state
   const gates = useGates()
   const [view, setView] = useState<'facts' | 'gate' | 'zone' | 'leave'>('facts')
   const [isEnding, setEnding] = useState(false)
-  const count = (value: number) => numberFormat(locale).format(value)
   // Show that the door is ending. This takes a while, because pending scans are uploaded first.
   const end = () => {
     if (isEnding) return
@@ -31,8 +29,8 @@ export function Overview({ onClose }: { onClose(): void }) {
   if (view === 'zone') return <ZoneSheet onDone={() => setView('facts')} onClose={onClose} />
   if (view === 'leave') {
     return (
-      <Sheet title={words.leaveQuestion} closeLabel={words.close} onClose={onClose}>
-        {pending > 0 && <p>{say(words.pending, { count: count(pending) })}</p>}
+      <Sheet title={words.leaveQuestion} onClose={onClose}>
+        {pending > 0 && <p>{say(words.pending, { count: number(pending) })}</p>}
         <button type="button" class="main" aria-busy={isEnding} onClick={end}>
           {words.leave}
         </button>
@@ -40,25 +38,21 @@ export function Overview({ onClose }: { onClose(): void }) {
     )
   }
   return (
-    <Sheet
-      title={[door?.projectName, door?.gate, door?.name].filter(Boolean).join(' · ')}
-      closeLabel={words.close}
-      onClose={onClose}
-    >
+    <Sheet title={[door?.projectName, door?.gate, door?.name].filter(Boolean).join(' · ')} onClose={onClose}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard */}
       <section class="scrolls" tabIndex={0} aria-label={words.overview}>
         <OwnZoneLine />
         <dl>
-          <Fact label={words.accepted} value={count(counts.accepted)} />
-          <Fact label={words.turnedAway} value={count(counts.turnedAway)} />
-          {counts.left > 0 && <Fact label={words.letOut} value={count(counts.left)} />}
+          <Fact label={words.accepted} value={number(counts.accepted)} />
+          <Fact label={words.turnedAway} value={number(counts.turnedAway)} />
+          {counts.left > 0 && <Fact label={words.letOut} value={number(counts.left)} />}
         </dl>
         {gates && gates.length > 0 && (
           <>
             <h3>{words.gates}</h3>
             <dl>
               {gates.map(({ gate, accepted }) => (
-                <Fact key={gate} label={gate ?? '–'} value={count(accepted)} />
+                <Fact key={gate} label={gate ?? '–'} value={number(accepted)} />
               ))}
             </dl>
           </>
@@ -66,9 +60,9 @@ export function Overview({ onClose }: { onClose(): void }) {
         <p>
           {list === null
             ? words.noList
-            : say(words.list, { count: count(list.size), age: ago(list.generatedAt, now(state), language) })}
+            : say(words.list, { count: number(list.size), age: ago(list.generatedAt, now(state)) })}
         </p>
-        {pending > 0 && <p>{say(words.pending, { count: count(pending) })}</p>}
+        {pending > 0 && <p>{say(words.pending, { count: number(pending) })}</p>}
         {isPersistent === false && <p>{words.notPersistent}</p>}
         <h3>{words.recent}</h3>
         <ul class="recent">
@@ -132,13 +126,11 @@ function Fact({ label, value }: { label: string; value: string }) {
 }
 
 function Recent({ decision }: { decision: Decision }) {
-  const { language } = useDoor()
-  const { words } = language
+  const { words, clock } = useDoor().language
   const { tone, sign, word } = badgeOf(decision)
   return (
     <li>
-      <span class={`mark ${tone}`} data-sign={sign} />{' '}
-      <time dateTime={decision.readAt}>{clock(decision.readAt, language)}</time>{' '}
+      <span class={`mark ${tone}`} data-sign={sign} /> <time dateTime={decision.readAt}>{clock(decision.readAt)}</time>{' '}
       <b>
         <bdi>{decision.label ?? decision.payload}</bdi>
       </b>{' '}

@@ -2,12 +2,11 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DoorGroup } from '../../../core/contract/schemas/scan-shapes.ts'
-import { numberFormat } from '../../../core/formats.ts'
 import type { Decision } from '../../engine/engine.ts'
 import { type CameraControls, type UsedCamera, useControls } from '../camera/camera.ts'
 import { CameraView } from '../camera/camera-view.tsx'
 import { now, useDoor, useEngineState } from '../door-context.ts'
-import { ago, clock, say } from '../language.ts'
+import { say } from '../language.ts'
 import { MainArea } from '../main-area.tsx'
 import { Problems } from '../problems.tsx'
 import { DecisionAnnouncement, DecisionView, isEntry } from './decision-view.tsx'
@@ -41,6 +40,7 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
   const controls = useControls(camera.camera)
   useWakeLock()
   const close = () => setPanel(null)
+  const question = typeof panel === 'object' ? panel : null
   const { shown } = scanning
   // When there is a new decision, close the open sheet, because it would hide the decision. Keep the lock, which does
   // not hide it.
@@ -90,12 +90,8 @@ export function ScanScreen({ camera }: { camera: UsedCamera }) {
       {panel === 'count' && <CountSheet onClose={close} />}
       {panel === 'zone' && <ZoneSheet onDone={close} onClose={close} />}
       {panel === 'lock' && <LockScreen onUnlock={close} />}
-      {panel !== null && typeof panel === 'object' && 'undo' in panel && (
-        <UndoQuestion decision={panel.undo} scanning={scanning} onClose={close} />
-      )}
-      {panel !== null && typeof panel === 'object' && 'group' in panel && (
-        <GroupSheet {...panel} scanning={scanning} onClose={close} />
-      )}
+      {question && 'undo' in question && <UndoQuestion decision={question.undo} scanning={scanning} onClose={close} />}
+      {question && 'group' in question && <GroupSheet {...question} scanning={scanning} onClose={close} />}
     </>
   )
 }
@@ -227,15 +223,13 @@ function LockScreen({ onUnlock }: { onUnlock(): void }) {
 }
 
 function StatusBar() {
-  const { language } = useDoor()
-  const { words, locale } = language
+  const { words, number, clock, ago } = useDoor().language
   const state = useEngineState()
   const { door, connection, offlineSince, list, loading, pending, counts } = state
-  const count = (value: number) => numberFormat(locale).format(value)
   const connections = {
     online: words.online,
     unknown: words.connecting,
-    offline: say(words.offline, { time: offlineSince ? clock(offlineSince, language) : '' }),
+    offline: say(words.offline, { time: offlineSince ? clock(offlineSince) : '' }),
   }
   return (
     <header class={`status ${connection}`}>
@@ -248,25 +242,25 @@ function StatusBar() {
       </p>
       <p>
         <span>
-          ✔ {words.accepted} {count(counts.accepted)}
+          ✔ {words.accepted} {number(counts.accepted)}
         </span>{' '}
         <span>
-          ✘ {words.turnedAway} {count(counts.turnedAway)}
+          ✘ {words.turnedAway} {number(counts.turnedAway)}
         </span>{' '}
         {counts.left > 0 && (
           <span>
-            ↩ {words.letOut} {count(counts.left)}
+            ↩ {words.letOut} {number(counts.left)}
           </span>
         )}{' '}
-        {pending > 0 && <b>{say(words.pending, { count: count(pending) })}</b>}
+        {pending > 0 && <b>{say(words.pending, { count: number(pending) })}</b>}
       </p>
       <p>
-        {loading !== null && say(words.loading, { count: count(loading) })}
+        {loading !== null && say(words.loading, { count: number(loading) })}
         {loading === null && list === null && words.noList}
         {loading === null &&
           list !== null &&
           connection === 'offline' &&
-          say(words.list, { count: count(list.size), age: ago(list.generatedAt, now(state), language) })}
+          say(words.list, { count: number(list.size), age: ago(list.generatedAt, now(state)) })}
       </p>
     </header>
   )

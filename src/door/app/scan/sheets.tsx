@@ -11,12 +11,14 @@ import type { Scanning } from './use-scanning.ts'
 
 interface SheetProps {
   title: string
-  closeLabel: string
+  /** The text of the button that closes the sheet; "Close" by default. */
+  closeLabel?: string
   onClose(): void
   children: ComponentChildren
 }
 
 export function Sheet({ title, closeLabel, onClose, children }: SheetProps) {
+  const { words } = useDoor().language
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
   const isReplaced = useRef(false)
@@ -43,7 +45,7 @@ export function Sheet({ title, closeLabel, onClose, children }: SheetProps) {
       </h2>
       {children}
       <button type="button" onClick={onClose}>
-        {closeLabel}
+        {closeLabel ?? words.close}
       </button>
     </dialog>
   )
@@ -69,7 +71,7 @@ export function GateSheet({ gate, onDone, onClose }: { gate: string; onDone(): v
   }
 
   return (
-    <Sheet title={words.changeGate} closeLabel={words.close} onClose={onClose}>
+    <Sheet title={words.changeGate} onClose={onClose}>
       <div role="alert">
         {failure && (
           <p class="problem">{say(words.claim.failures[failure.code], { message: failure.message ?? null })}</p>
@@ -121,7 +123,7 @@ export function GroupSheet({ group, canLetIn, scanning, onClose }: GroupSheetPro
 
   if (isConfirming) {
     return (
-      <Sheet title={say(words.letInAllQuestion, { count: open.length })} closeLabel={words.close} onClose={onClose}>
+      <Sheet title={say(words.letInAllQuestion, { count: open.length })} onClose={onClose}>
         <Names label={words.letInOthers} people={open} />
         <button type="button" class="main" onClick={() => letIn(open)}>
           {all}
@@ -130,7 +132,7 @@ export function GroupSheet({ group, canLetIn, scanning, onClose }: GroupSheetPro
     )
   }
   return (
-    <Sheet title={groupText(group, words)} closeLabel={words.close} onClose={onClose}>
+    <Sheet title={groupText(group, words)} onClose={onClose}>
       {inside.length > 0 && <Names label={words.zones.inside} people={inside} />}
       {inside.length > 0 && open.length > 0 && <h3>{words.letInOthers}</h3>}
       <Candidates candidates={open} onChoose={(passId) => letIn(open.filter((member) => member.passId === passId))} />
@@ -179,7 +181,7 @@ export function SearchSheet({ scanning, onClose }: { scanning: Scanning; onClose
   }
 
   return (
-    <Sheet title={words.search} closeLabel={words.close} onClose={onClose}>
+    <Sheet title={words.search} onClose={onClose}>
       <div role="status">{found?.length === 0 && <p>{words.nobody}</p>}</div>
       {found && found.length > 0 && <Candidates candidates={found} onChoose={choose} />}
       <form onSubmit={check}>

@@ -1,9 +1,8 @@
 /** @jsxImportSource preact */
-import { numberFormat } from '../../../core/formats.ts'
 import { type Fullness, fullnessOf } from '../../../core/rules/zones/capacity.ts'
 import type { Direction } from '../../../core/rules/zones/presence.ts'
 import { useDoor, useEngineState } from '../door-context.ts'
-import { type AppLanguage, clock, say } from '../language.ts'
+import { type AppLanguage, say } from '../language.ts'
 
 interface ZoneLineProps {
   direction: Direction
@@ -17,9 +16,7 @@ interface ZoneLineProps {
  * color is not needed to read it.
  */
 export function ZoneLine({ direction, zone, asOf }: ZoneLineProps) {
-  const { language } = useDoor()
-  const { words, locale } = language
-  const count = (value: number) => numberFormat(locale).format(value)
+  const { words, number, clock } = useDoor().language
   const fullness = zone ? fullnessOf(zone) : 'free'
   return (
     <p class={`zone ${fullness}`}>
@@ -31,12 +28,12 @@ export function ZoneLine({ direction, zone, asOf }: ZoneLineProps) {
             <span class="unseen">{words.zones.inside}</span>
             {/* Isolate the numbers, so that they keep their order in texts from right to left. */}
             <bdi>
-              {count(zone.inside)}
-              {zone.capacity !== null && ` / ${count(zone.capacity)}`}
+              {number(zone.inside)}
+              {zone.capacity !== null && ` / ${number(zone.capacity)}`}
             </bdi>
           </b>
           {fullness !== 'free' && <b>{fullnessText(fullness, words)}</b>}
-          {asOf && <small>{say(words.zones.asOf, { time: clock(asOf, language) })}</small>}
+          {asOf && <small>{say(words.zones.asOf, { time: clock(asOf) })}</small>}
         </>
       )}
     </p>

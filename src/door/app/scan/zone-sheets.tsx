@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
 import { useState } from 'preact/hooks'
-import { numberFormat } from '../../../core/formats.ts'
 import type { Adjustment } from '../../engine/engine.ts'
 import { useDoor, useEngineState } from '../door-context.ts'
 import { say } from '../language.ts'
@@ -21,11 +20,7 @@ export function DirectionSheet({ onClose }: { onClose(): void }) {
     await engine.setMovement({ zoneId, direction: isIn ? 'out' : 'in' })
   }
   return (
-    <Sheet
-      title={isIn ? words.zones.toOutQuestion : words.zones.toInQuestion}
-      closeLabel={words.close}
-      onClose={onClose}
-    >
+    <Sheet title={isIn ? words.zones.toOutQuestion : words.zones.toInQuestion} onClose={onClose}>
       <OwnZoneLine />
       <button type="button" class="main" onClick={change}>
         {isIn ? words.zones.toOut : words.zones.toIn}
@@ -37,7 +32,7 @@ export function DirectionSheet({ onClose }: { onClose(): void }) {
 /** Moves this door to another zone, and keeps the direction. Needs no server, because each scan reports its zone. */
 export function ZoneSheet({ onDone, onClose }: { onDone(): void; onClose(): void }) {
   const { engine, language } = useDoor()
-  const { words, locale } = language
+  const { words, number } = language
   const { zones, door } = useEngineState()
   const current = door?.movement?.zoneId ?? null
   const choose = async (zoneId: string | null) => {
@@ -47,9 +42,8 @@ export function ZoneSheet({ onDone, onClose }: { onDone(): void; onClose(): void
     const direction = door?.movement?.direction ?? 'in'
     await engine.setMovement(zoneId === null ? null : { zoneId, direction })
   }
-  const count = (value: number) => numberFormat(locale).format(value)
   return (
-    <Sheet title={words.zones.change} closeLabel={words.close} onClose={onClose}>
+    <Sheet title={words.zones.change} onClose={onClose}>
       <ul class="candidates">
         {zones.map(({ id, name, inside, capacity }) => (
           <li key={id}>
@@ -57,7 +51,7 @@ export function ZoneSheet({ onDone, onClose }: { onDone(): void; onClose(): void
               <bdi>{name}</bdi>
               <small>
                 {words.zones.inside}{' '}
-                <bdi>{capacity === null ? count(inside) : `${count(inside)} / ${count(capacity)}`}</bdi>
+                <bdi>{capacity === null ? number(inside) : `${number(inside)} / ${number(capacity)}`}</bdi>
               </small>
             </button>
           </li>
@@ -75,7 +69,7 @@ export function ZoneSheet({ onDone, onClose }: { onDone(): void; onClose(): void
 /** Counts people who pass without a scan. One press counts one person, so the sheet stays open for the next press. */
 export function CountSheet({ onClose }: { onClose(): void }) {
   const { engine, language } = useDoor()
-  const { words, locale } = language
+  const { words, number } = language
   const { problems, zones, door } = useEngineState()
   const held = problems.find((problem) => problem.code === 'counts_held')?.references ?? []
   const resetAt = zones.find(({ id }) => id === door?.movement?.zoneId)?.resetAt
@@ -93,9 +87,9 @@ export function CountSheet({ onClose }: { onClose(): void }) {
     if (!(await engine.undoAdjustment(last))) setAll((others) => [...others, { adjustment: last, resetAt }])
   }
   const counted = made.filter(({ externalRef }) => !held.includes(externalRef))
-  const sumOf = (sign: 1 | -1) => numberFormat(locale).format(counted.filter(({ delta }) => delta === sign).length)
+  const sumOf = (sign: 1 | -1) => number(counted.filter(({ delta }) => delta === sign).length)
   return (
-    <Sheet title={words.zones.countTitle} closeLabel={words.close} onClose={onClose}>
+    <Sheet title={words.zones.countTitle} onClose={onClose}>
       <OwnZoneLine />
       <CountProblems />
       <p role="status">{say(words.zones.counted, { in: sumOf(1), out: sumOf(-1) })}</p>
