@@ -3,14 +3,9 @@ import { MAX_GROUP_AT_DOOR } from '../../src/core/rules/door/group-at-door.ts'
 import { type Matches, matchesOf } from '../../src/core/rules/door/matches.ts'
 import { isListed } from '../../src/core/rules/door/own-scans.ts'
 import type { Decision } from '../../src/door/engine/engine.ts'
-import type {
-  Attempted,
-  EngineStore,
-  Identity,
-  JournalEntry,
-  ListHead,
-} from '../../src/door/engine/store/engine-store.ts'
+import type { Attempted, Identity, JournalEntry, ListHead } from '../../src/door/engine/store/engine-store.ts'
 import { ownFacts } from '../../src/door/engine/store/list-facts.ts'
+import type { EngineStore } from '../../src/door/engine/store/table-store.ts'
 import { createDoorList, type DoorList } from './door-list.ts'
 
 /** A list that many phones of one process share. Each phone keeps its changes to the list separately. */

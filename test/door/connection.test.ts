@@ -41,13 +41,10 @@ function connect(): Connection {
       looks.push(answeredAt)
       return isReachable
     },
-    upload: async () => ({ kind: 'done' }),
+    uploadMost: async () => ({ kind: 'done' }),
     uploadRest: async () => ({ kind: 'done' }),
-    hasUploaded: async () => true,
+    areDone: async () => true,
     onChange: () => undefined,
-    onError: (error) => {
-      throw error
-    },
   })
 }
 

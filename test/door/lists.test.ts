@@ -1,13 +1,15 @@
 import { expect, test } from 'vitest'
+import type { Snapshot } from '../../src/core/contract/scanner.ts'
 import type { EngineEnvironment } from '../../src/door/engine/environment.ts'
 import { createListKeeper } from '../../src/door/engine/lists.ts'
-import type { DoorServer, Reply, SnapshotPage } from '../../src/door/engine/server.ts'
-import type { EngineStore, ListHead } from '../../src/door/engine/store/engine-store.ts'
+import type { DoorServer, Reply } from '../../src/door/engine/server.ts'
+import type { ListHead } from '../../src/door/engine/store/engine-store.ts'
+import type { EngineStore } from '../../src/door/engine/store/table-store.ts'
 
 const generatedAt = '2026-03-01T12:00:00.000Z'
 
 /** Creates the keeper of a stored list. The server responds with these replies in order. */
-function keeper(replies: Reply<Partial<SnapshotPage>>[], { tookMs = 0 } = {}) {
+function keeper(replies: Reply<Partial<Snapshot>>[], { tookMs = 0 } = {}) {
   const asked: Record<string, string>[] = []
   const list = { id: 'old', generatedAt }
   const clock = { now: 0 }
@@ -42,7 +44,7 @@ function keeper(replies: Reply<Partial<SnapshotPage>>[], { tookMs = 0 } = {}) {
   return { asked, list, clock, isDue, freshen: () => freshen(new AbortController().signal) }
 }
 
-const page = (nextCursor: string | null): Reply<Partial<SnapshotPage>> => ({
+const page = (nextCursor: string | null): Reply<Partial<Snapshot>> => ({
   kind: 'answer',
   value: { id: 'new', generatedAt, items: [], removed: [], hasMore: nextCursor !== null, nextCursor },
 })

@@ -6,9 +6,9 @@ import { doorEnglish } from '../../src/core/rules/redemption/scan-message.ts'
 import type { Decision, DoorEngine } from '../../src/door/engine/engine.ts'
 import { createProcessLock, type EngineEnvironment, phoneSettings } from '../../src/door/engine/environment.ts'
 import { openEngine } from '../../src/door/engine/open-engine.ts'
-import { type EngineStore, StorageFullError } from '../../src/door/engine/store/engine-store.ts'
+import { StorageFullError } from '../../src/door/engine/store/engine-store.ts'
 import { openIndexedDb } from '../../src/door/engine/store/indexed-db.ts'
-import { TableStore } from '../../src/door/engine/store/table-store.ts'
+import { type EngineStore, TableStore } from '../../src/door/engine/store/table-store.ts'
 import type { TestWorkspace } from '../support/api.ts'
 
 /**

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import { doorEnglish } from '../../src/core/rules/redemption/scan-message.ts'
 import { createDoorClock } from '../../src/door/engine/clock.ts'
 import { phoneSettings } from '../../src/door/engine/environment.ts'
 import { createDoorServer } from '../../src/door/engine/server.ts'
@@ -8,16 +9,18 @@ const never = new Promise<never>(() => undefined)
 function serverOver(fetch: typeof globalThis.fetch) {
   const onUnderstood = vi.fn()
   const clock = { wallMs: () => 0, monotonicMs: () => 0 }
-  const server = createDoorServer({
+  const environment = {
     settings: phoneSettings,
     fetch,
     baseUrl: 'http://127.0.0.1',
     version: '1',
-    clock: createDoorClock(clock, 0, () => undefined),
+    language: () => ({ ...doorEnglish, zone: 'Europe/Berlin' }),
     monotonicMs: clock.monotonicMs,
+  }
+  const server = createDoorServer(environment, {
+    clock: createDoorClock(clock, 0, () => undefined),
     token: () => 'token',
     pending: () => 0,
-    language: () => ({ locale: 'en', zone: 'Europe/Berlin' }),
     onUnauthorized: () => undefined,
     onUnderstood,
   })

@@ -1,5 +1,3 @@
-import type { UploadEnd } from './uploads.ts'
-
 /** The connection to the server. Online, the server evaluates scans. Offline, this door does so with its list. */
 export interface Connection {
   readonly state: 'unknown' | 'online' | 'offline'
@@ -15,11 +13,27 @@ export interface Connection {
   stop(): Promise<void>
 }
 
+/** The result of an upload: all requested entries were sent, a timeout occurred, or the server rejected every entry. */
+export type UploadEnd = { kind: 'done' } | { kind: 'timeout' } | { kind: 'rejection'; message: string }
+
+/** Uploads the pending entries of this door's project, one tab at a time. */
+export interface Uploads {
+  /** Uploads pending entries until only a few are left, which `uploadRest` uploads while scans wait. */
+  uploadMost(signal: AbortSignal): Promise<UploadEnd>
+  /**
+   * Uploads the remaining entries between two scans. Resolves to `undefined` if that would delay a waiting scan for too
+   * long.
+   */
+  uploadRest(signal: AbortSignal): Promise<UploadEnd | undefined>
+  /** Checks, between two scans, whether this door's project has no pending entries. Rejected entries do not count. */
+  areDone(): Promise<boolean>
+}
+
 /**
  * Options of a door's connection. A lost server is probed immediately. The waits between further probes are 2, 4, and
  * then always 5 seconds, each shortened at random by up to half.
  */
-export interface ConnectionOptions {
+export interface ConnectionOptions extends Uploads {
   initially: Connection['state']
   /** The time of the last contact with the server, for a door that starts offline. */
   lastContact: Date
@@ -36,19 +50,8 @@ export interface ConnectionOptions {
   isDue: () => boolean
   /** Resolves to true if the server responds, and to false on a timeout. */
   probe: (signal: AbortSignal) => Promise<boolean>
-  /** Uploads pending entries until only a few are left. */
-  upload: (signal: AbortSignal) => Promise<UploadEnd>
-  /**
-   * Uploads the remaining entries between two scans. Resolves to `undefined` if that would delay a waiting scan for too
-   * long.
-   */
-  uploadRest: (signal: AbortSignal) => Promise<UploadEnd | undefined>
-  /** Checks, between two scans, whether this door's project has no pending entries. Rejected entries do not count. */
-  hasUploaded: () => Promise<boolean>
   /** Called each time the server is found or lost, even if the state stays the same. */
   onChange: () => void
-  /** Receives errors that are not caused by the server. They count as an unreachable server. */
-  onError: (error: unknown) => void
 }
 
 const FIRST_RETRY_MS = 500
@@ -64,8 +67,7 @@ export function initialState(isReached: boolean | undefined, pending: number): C
 }
 
 export function createConnection(options: ConnectionOptions): Connection {
-  const { pollMs, now, random, isVisible, quietMs, isDue, probe, upload, uploadRest, hasUploaded } = options
-  const { onChange, onError } = options
+  const { pollMs, now, random, isVisible, quietMs, isDue, probe, uploadMost, uploadRest, areDone, onChange } = options
   const stopped = new AbortController()
   let state = options.initially
   let lostAt = options.lastContact
@@ -110,14 +112,14 @@ export function createConnection(options: ConnectionOptions): Connection {
   async function checkNow(): Promise<void> {
     const { signal } = stopped
     if (!(await probe(signal))) return lost()
-    if (state === 'unknown' && !(await hasUploaded())) {
+    if (state === 'unknown' && !(await areDone())) {
       // Decide scans with the stored list until pending uploads are done. Otherwise, scans would wait for these
       // uploads.
       state = 'offline'
       becameKnown()
       onChange()
     }
-    let end: UploadEnd | undefined = await upload(signal)
+    let end: UploadEnd | undefined = await uploadMost(signal)
     // Upload the remaining entries while scans wait. Otherwise, scans decided offline in the meantime would add entries
     // without end.
     if (end.kind === 'done') end = await uploadRest(signal)
@@ -128,10 +130,9 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   function checkOnce(): Promise<void> {
     running ??= checkNow()
-      .catch((error) => {
-        if (stopped.signal.aborted) return
-        onError(error)
-        lost()
+      // Errors that are not caused by the server also count as an unreachable server.
+      .catch(() => {
+        if (!stopped.signal.aborted) lost()
       })
       .finally(() => {
         running = undefined

@@ -1,30 +1,27 @@
 import type { Adjustment, DoorEngine } from './engine.ts'
-import type { ScannerOptions } from './scanner.ts'
 import type { EngineContext } from './server.ts'
 import { undoRefOf } from './store/decision-rows.ts'
-import { type JournalEntry, StorageFullError } from './store/engine-store.ts'
+import type { JournalEntry } from './store/engine-store.ts'
 import { UNDO_REASON } from './uploads.ts'
-
-export type Counter = Pick<DoorEngine, 'adjust' | 'undoAdjustment'>
 
 const REASON = 'Counted at the door'
 
 /**
  * Creates the part of an engine that counts people without a scan. Counts are stored first, and uploaded like scans.
  */
-export function createCounter(
-  { store, identity, clock, environment }: EngineContext,
-  { onStored, connection }: Pick<ScannerOptions, 'onStored' | 'connection'>,
-): Counter {
+export function createCounter({
+  store,
+  identity,
+  clock,
+  environment,
+  connection,
+  onStored,
+  unlessFull,
+}: EngineContext): Pick<DoorEngine, 'adjust' | 'undoAdjustment'> {
   async function keep(work: () => Promise<void>): Promise<boolean> {
-    try {
-      await work()
-    } catch (error) {
-      if (!(error instanceof StorageFullError)) throw error
-      onStored(true)
-      return false
-    }
-    onStored(false)
+    const isKept = await unlessFull(() => work().then(() => true), false)
+    if (!isKept) return false
+    onStored()
     if (connection()?.state === 'online') connection()?.retry()
     return true
   }

@@ -2,14 +2,9 @@ import type { EngineState, Problem } from './engine.ts'
 import type { Identity, StoreSummary } from './store/engine-store.ts'
 
 /** The facts in memory from which the state of an engine is computed, in addition to the stored data. */
-export interface Known {
+export interface Known extends Pick<EngineState, 'loading' | 'listRejection' | 'uploadRejection' | 'isPersistent'> {
   identity: Identity | undefined
   connection: Pick<EngineState, 'connection' | 'offlineSince'>
-  loading: number | null
-  listRejection: string | null
-  uploadRejection: string | null
-  waiting: number
-  isPersistent: boolean | null
   /** Whether the operator dismissed the message about decisions of another project. */
   isElsewhereRead: boolean
   /** The problems, except those that are derived from the store and the clock. */
@@ -38,19 +33,8 @@ const GRAVITY: Problem['code'][] = [
   'clock_wrong',
 ]
 
-export const nothingStored: StoreSummary = {
-  list: null,
-  waiting: new Map(),
-  recent: [],
-  conflicts: [],
-  counts: { accepted: 0, turnedAway: 0, left: 0 },
-  zones: [],
-  held: [],
-  rejections: [],
-}
-
 export function stateOf(stored: StoreSummary, known: Known): EngineState {
-  const { identity, connection, loading, listRejection, uploadRejection, waiting, isPersistent } = known
+  const { identity, connection, loading, listRejection, uploadRejection, isPersistent } = known
   const { zones } = stored
   return {
     door: identity?.door ?? null,
@@ -66,7 +50,6 @@ export function stateOf(stored: StoreSummary, known: Known): EngineState {
     recent: stored.recent,
     counts: stored.counts,
     problems: problemsOf(stored, known),
-    waiting,
     isPersistent,
   }
 }

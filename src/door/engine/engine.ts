@@ -39,7 +39,7 @@ export interface DoorEngine {
    */
   scan(request: ScanRequest): Promise<Decision>
   /** Admits several passes of a group, one scan each, in the given order. */
-  scanAll(passIds: readonly string[], options?: ScanOptions): Promise<Decision[]>
+  scanAll(passIds: readonly string[]): Promise<Decision[]>
   /** Reverses an accepted scan: in the ledger immediately or, if offline, when the server is reachable again. */
   undo(decision: Decision): Promise<Decision>
   /** Returns the passes in the stored list that have a text in their name or external ID, exact matches first. */
@@ -167,8 +167,6 @@ export interface EngineState {
   counts: Counts
   /** The problems for the operator, most severe first. */
   problems: readonly Problem[]
-  /** The number of scans that wait for a decision. */
-  waiting: number
   /**
    * Whether the browser has promised to keep the stored data; `null` if the browser was not asked yet, or does not
    * support this.

@@ -1,6 +1,7 @@
 import type { Station } from '../../core/rules/door/outcome.ts'
 import type { DoorLanguage } from '../../core/rules/redemption/scan-message.ts'
-import type { EngineStore, Identity } from './store/engine-store.ts'
+import type { Identity } from './store/engine-store.ts'
+import type { EngineStore } from './store/table-store.ts'
 
 /** The settings that differ between a phone and a console. Times are in milliseconds. */
 export interface EngineSettings {

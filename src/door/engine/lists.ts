@@ -1,10 +1,11 @@
+import type { Snapshot } from '../../core/contract/scanner.ts'
 import type { DoorGroup } from '../../core/contract/schemas/scan-shapes.ts'
 import { groupOf } from '../../core/rules/door/evaluate-offline.ts'
 import { candidateOfItem, searchByName } from '../../core/rules/door/matches.ts'
 import type { Candidate } from '../../core/rules/door/outcome.ts'
 import type { DoorEngine } from './engine.ts'
-import type { DoorServer, EngineContext, Reply, SnapshotPage } from './server.ts'
-import type { EngineStore, NamedItem } from './store/engine-store.ts'
+import type { EngineContext, Reply } from './server.ts'
+import type { NamedItem } from './store/engine-store.ts'
 
 /**
  * The interval of updates of the stored list of passes, in milliseconds. All doors of a project get the same snapshot
@@ -39,9 +40,10 @@ interface ListKeeperOptions {
 }
 
 export function createListKeeper(
-  { store, server, environment, identity, clock }: EngineContext,
+  context: EngineContext,
   { onLoading, onFetched, onError }: ListKeeperOptions,
 ): ListKeeper {
+  const { environment, identity, store } = context
   let fetching: Promise<void> | undefined
   let fetchFrom = 0
   const isEarly = () => environment.monotonicMs() < fetchFrom
@@ -53,9 +55,7 @@ export function createListKeeper(
     const startedAt = environment.monotonicMs()
     let isThere = false
     fetching = environment
-      .withLock('list', () =>
-        fetchList({ store: store(), server, projectId, signal, now: clock.now, onProgress: onLoading }),
-      )
+      .withLock('list', () => fetchList(context, { projectId, signal, onLoading }))
       .then(async (end) => {
         const isDisabled = end.kind === 'rejection' && end.code === OFFLINE_DISABLED
         if (isDisabled) await store().dropList()
@@ -91,69 +91,47 @@ export const OFFLINE_DISABLED = 'SCANNER_OFFLINE_DISABLED'
 const PAGE = '1000'
 
 /** Updates the stored list with the changes since it was created. If that is not possible, loads the whole list. */
-async function fetchList(options: {
-  store: EngineStore
-  server: DoorServer
-  projectId: string
-  signal: AbortSignal
-  now: () => Date
-  /** Receives the number of loaded passes. */
-  onProgress: (loaded: number) => void
-}): Promise<Reply<unknown>> {
-  const { store, server, projectId, signal, now, onProgress } = options
+async function fetchList(
+  context: EngineContext,
+  { projectId, signal, onLoading }: { projectId: string; signal: AbortSignal; onLoading: (loaded: number) => void },
+): Promise<Reply<unknown>> {
+  const { server, clock } = context
+  const store = context.store()
   const { list, zones: seen } = await store.summary()
-  if (list) {
-    const amended = await amend(list.id)
-    if (amended !== 'whole') return amended
-  }
-  return fetchWhole()
+  const changes = list && (await load({ since: list.id }))
+  // Load the whole list if the server does not know this list, if this list is too old, or if an older server does not
+  // support changes.
+  const isUnusable = changes?.kind === 'rejection' && [400, 404, 409].includes(changes.status)
+  return !changes || isUnusable ? load({}) : changes
 
-  async function amend(since: string): Promise<Reply<unknown> | 'whole'> {
-    let page = await ask({ since })
-    for (;;) {
-      // Load the whole list if the server does not know this list, if this list is too old, or if an older server does
-      // not support changes.
-      if (page.kind === 'rejection' && [400, 404, 409].includes(page.status)) return 'whole'
-      if (page.kind !== 'answer') return page
-      const { id, generatedAt, items, removed = [], hasMore, nextCursor } = page.value
-      if (!hasMore) await learnZones(page.value)
-      // Store each page as it arrives. An interrupted update does no harm, because passes can be newer than their list.
-      await store.amendList(items, removed, hasMore ? null : { id, generatedAt })
-      if (!hasMore) return page
-      page = await ask({ since, cursor: nextCursor! })
-    }
-  }
-
-  async function fetchWhole(): Promise<Reply<unknown>> {
+  async function load(query: { since?: string }): Promise<Reply<unknown>> {
     let loaded = 0
-    let page = await ask({})
+    let page = await ask(query)
     for (;;) {
       if (page.kind !== 'answer') return page
-      const { id, generatedAt, items, hasMore, nextCursor } = page.value
-      if (loaded === 0) await store.beginList()
+      const { id, generatedAt, items, removed = [], zones = [], hasMore, nextCursor } = page.value
+      const head = hasMore ? null : { id, generatedAt }
       // Request the next page before storing this page, to save time.
-      const next = hasMore ? ask({ cursor: nextCursor! }) : undefined
-      await store.addToList(items)
-      loaded += items.length
-      onProgress(loaded)
-      if (!next) {
-        await learnZones(page.value)
-        await store.finishList({ id, generatedAt })
-        return page
+      const next = hasMore ? ask({ ...query, cursor: nextCursor! }) : undefined
+      // Store the zones with their resets before the list, so that movements made before a reset never count.
+      if (head) await store.learnZones(zones, { at: clock.now().toISOString(), areAll: true, seen })
+      if (query.since === undefined) {
+        if (loaded === 0) await store.beginList()
+        await store.addToList(items)
+        loaded += items.length
+        onLoading(loaded)
+        if (head) await store.finishList(head)
+      } else {
+        // Store each page as it arrives. An interrupted update does no harm, because passes can be newer than their
+        // list.
+        await store.amendList(items, removed, head)
       }
+      if (!next) return page
       page = await next
     }
   }
 
-  /**
-   * Stores the zones with their resets. Call it before the list is stored, so that movements made before a reset never
-   * count.
-   */
-  function learnZones({ zones = [] }: SnapshotPage): Promise<void> {
-    return store.learnZones(zones, { at: now().toISOString(), areAll: true, seen })
-  }
-
-  function ask(query: Record<string, string>): Promise<Reply<SnapshotPage>> {
+  function ask(query: Record<string, string>): Promise<Reply<Snapshot>> {
     return server.snapshot({ limit: PAGE, ...(projectId !== '' && { projectId }), ...query }, signal)
   }
 }

@@ -1,11 +1,12 @@
 import { createDoorClock } from './clock.ts'
 import { type Connection, createConnection, initialState } from './connection.ts'
 import { createCounter } from './counter.ts'
-import { type Known, markedProblems, markerOf, nothingStored, stateOf } from './door-state.ts'
+import { type Known, markedProblems, markerOf, stateOf } from './door-state.ts'
 import type { ClaimFailure, DoorEngine, EngineState, Problem } from './engine.ts'
 import type { EngineEnvironment } from './environment.ts'
 import { createListKeeper, createLookUp, OFFLINE_DISABLED } from './lists.ts'
 import { createOwnDoor } from './own-door.ts'
+import { createQueue } from './queue.ts'
 import { createScanner } from './scanner.ts'
 import { claimFailure, createDoorServer, type EngineContext, identityOf } from './server.ts'
 import { type Identity, StorageFullError } from './store/engine-store.ts'
@@ -18,7 +19,7 @@ const OF_A_DOOR = ['revoked', 'storage_lost', 'storage_full', 'refused'] as cons
 export async function openEngine(environment: EngineEnvironment): Promise<DoorEngine> {
   const { settings, random, isVisible } = environment
   let store = await environment.openStore(() => void lost())
-  let stored = nothingStored
+  let stored = await store.summary()
   const problems = new Map<Problem['code'], Problem>()
   const identity = await store.identity()
   const known: Known = {
@@ -27,7 +28,6 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     loading: null,
     listRejection: null,
     uploadRejection: null,
-    waiting: 0,
     isPersistent: null,
     isElsewhereRead: false,
     problems,
@@ -37,19 +37,14 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     quietly(store.setClockOffset(clock.offsetMs))
     publish()
   })
-  const server = createDoorServer({
-    settings,
-    fetch: environment.fetch,
-    baseUrl: environment.baseUrl,
-    version: environment.version,
+  const server = createDoorServer(environment, {
     clock,
-    monotonicMs: environment.monotonicMs,
     token: () => known.identity?.token,
     pending: () => state.pending,
-    language: () => environment.language(),
     onUnauthorized: (token) => void revoked(token),
     onUnderstood: (isUnderstood) => set('server_too_old', isUnderstood ? null : { code: 'server_too_old' }),
   })
+  const { run: between, stop: stopScanning } = createQueue()
   const listeners = new Set<(state: EngineState) => void>()
   let state = stateOf(stored, known)
   let connection: Connection | undefined
@@ -61,16 +56,24 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
   /** Resolves when the previous door is disconnected and its stored data is removed. */
   let ending: Promise<void> | undefined
 
-  const context: EngineContext = { environment, server, clock, store: () => store, identity: () => known.identity }
+  const context: EngineContext = {
+    environment,
+    server,
+    clock,
+    store: () => store,
+    identity: () => known.identity,
+    connection: () => connection,
+    stored: () => stored,
+    refresh: () => quietly(refresh()),
+    between,
+    onStored,
+    unlessFull,
+  }
   const { forgetNames, ...lookUp } = createLookUp(context)
-  const { sync, endZone, forgetDeletedZone, ...ownDoor } = createOwnDoor(context, {
-    keep(identity) {
-      known.identity = identity
-      publish()
-      return store.setIdentity(identity).catch(reportError)
-    },
-    onUnsent: () => connection?.retry(),
-    onZone: () => quietly(refresh()),
+  const { sync, endZone, forgetDeletedZone, ...ownDoor } = createOwnDoor(context, (identity) => {
+    known.identity = identity
+    publish()
+    return store.setIdentity(identity).catch(reportError)
   })
   const lists = createListKeeper(context, {
     onLoading(loaded) {
@@ -86,29 +89,25 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     },
     onError: reportError,
   })
-  const uploads = createUploads(context, {
-    onProgress: () => quietly(refresh()),
-    onEnd(rejection) {
-      known.uploadRejection = rejection
-      return refresh()
-    },
+  const scans = createScanner(context, endZone)
+  const uploads = createUploads(context, (rejection) => {
+    known.uploadRejection = rejection
+    return refresh()
   })
-  const { between, stopScanning, ...scans } = createScanner(context, {
-    hasList: () => stored.list !== null,
-    connection: () => connection,
-    zones: () => stored.zones,
-    endZone,
-    onWaiting(waiting) {
-      known.waiting = waiting
-      publish()
-    },
-    onStored,
-  })
-  const counter = createCounter(context, { onStored, connection: () => connection })
+  const counter = createCounter(context)
 
-  function onStored(isFull: boolean): void {
-    set('storage_full', isFull ? { code: 'storage_full' } : null)
+  function onStored(): void {
+    set('storage_full', null)
     quietly(refresh())
+  }
+
+  function unlessFull<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
+    return work().catch((error) => {
+      if (!(error instanceof StorageFullError)) throw error
+      reportError(error)
+      quietly(refresh())
+      return otherwise
+    })
   }
 
   function publish(): void {
@@ -178,9 +177,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
         set('refused', isRejected ? { code: 'refused', message: reply.message } : null)
         return reply.kind !== 'timeout'
       },
-      upload: uploads.uploadMost,
-      uploadRest: (stop) => between(() => uploads.uploadRest(stop)),
-      hasUploaded: () => between(uploads.areDone),
+      ...uploads,
       onChange() {
         const wasOffline = state.connection === 'offline'
         publish()
@@ -188,7 +185,6 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
         if (wasOffline && stored.list) lists.askSoon()
         void lists.freshen(signal)
       },
-      onError: () => undefined,
     })
   }
 
@@ -238,18 +234,16 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       identity = identityOf(reply.value)
       unstored = { code, identity }
     }
-    try {
+    const replace = async () => {
       if (known.identity) await endDoor()
       // Wait until the data of a previous door, such as a revoked door, is removed. Otherwise, the removal would also
       // delete the data of the new door.
       await Promise.allSettled([ending])
       await store.dropList()
       await store.setIdentity(identity)
-    } catch (error) {
-      if (!(error instanceof StorageFullError)) throw error
-      reportError(error)
-      return { code: 'storage_full' }
+      return true
     }
+    if (!(await unlessFull(replace, false))) return { code: 'storage_full' }
     unstored = undefined
     known.identity = identity
     await askToKeep()

@@ -1,6 +1,6 @@
 import type { Door } from '../../core/contract/doors.ts'
 import type { DoorEngine } from './engine.ts'
-import { type EngineContext, gateFailure, movementOf, type Reply } from './server.ts'
+import { type EngineContext, gateFailure, movementOf, propertiesOf, type Reply } from './server.ts'
 import type { Identity } from './store/engine-store.ts'
 
 /** The part of an engine that manages the gate, the zone, and the direction of this door. */
@@ -16,18 +16,10 @@ export interface OwnDoor extends Pick<DoorEngine, 'moveTo' | 'setMovement'> {
   forgetDeletedZone(): Promise<void>
 }
 
-interface OwnDoorOptions {
-  /** Stores the identity of this door, which includes its token. */
-  keep: (identity: Identity) => Promise<void>
-  /** Called if the server does not have the zone and direction yet. */
-  onUnsent: () => void
-  /** Called when the number of people inside the zone was read from the server. */
-  onZone: () => void
-}
-
 export function createOwnDoor(
-  { server, identity, store, clock, environment }: EngineContext,
-  { keep, onUnsent, onZone }: OwnDoorOptions,
+  { server, identity, store, clock, environment, connection, refresh }: EngineContext,
+  /** Stores the identity of this door, which includes its token. */
+  keep: (identity: Identity) => Promise<void>,
 ): OwnDoor {
   const { storesMovement } = environment.settings
   const ownZone = () => identity()?.door.movement?.zoneId
@@ -39,10 +31,8 @@ export function createOwnDoor(
   async function learn(door: Door): Promise<void> {
     const known = identity()
     if (known?.door.id !== door.id) return
-    const { id, name, gate, projectId, projectName } = door
     const isOwn = !storesMovement || known.isMovementUnsent
-    const movement = isOwn ? known.door.movement : movementOf(door)
-    const learned = { id, name, gate, projectId, projectName, ...(movement && { movement }) }
+    const learned = propertiesOf(door, isOwn ? known.door.movement : movementOf(door))
     if (JSON.stringify(known.door) !== JSON.stringify(learned)) await keep({ ...known, door: learned })
   }
 
@@ -66,7 +56,7 @@ export function createOwnDoor(
     const reply = await server.zone(zoneId, signal)
     if (reply.kind === 'answer') {
       await store().learnZones([reply.value], { at: clock.now().toISOString(), seen })
-      onZone()
+      refresh()
     }
     if (reply.kind === 'rejection' && reply.status === 404) await endZone(zoneId)
   }
@@ -114,7 +104,8 @@ export function createOwnDoor(
       if (!known || (movement && movement.zoneId === known.deletedExit)) return
       const door = { ...known.door, movement: movement ?? undefined }
       await keep({ token: known.token, door, ...(storesMovement && { isMovementUnsent: true }) })
-      onUnsent()
+      // Send the zone and direction now, because the server does not have them yet.
+      connection()?.retry()
     },
   }
 }

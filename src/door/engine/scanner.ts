@@ -9,31 +9,10 @@ import { createRecentScans } from '../../core/rules/door/recent-readings.ts'
 import { reversalMessage } from '../../core/rules/redemption/scan-message.ts'
 import { isFull } from '../../core/rules/zones/capacity.ts'
 import { pause } from './clock.ts'
-import type { Connection } from './connection.ts'
-import type { Decision, DoorEngine, KnownZone, ScanFailure, ScanRequest } from './engine.ts'
-import { createQueue, neverIfStopped } from './queue.ts'
+import type { Decision, DoorEngine, KnownZone, ScanFailure, ScanOptions, ScanRequest } from './engine.ts'
+import { neverIfStopped } from './queue.ts'
 import type { EngineContext } from './server.ts'
-import { type Identity, type JournalEntry, type ScannedCode, StorageFullError } from './store/engine-store.ts'
-
-/** Evaluates and reverses scans, one at a time: with the server, or with the list if the server is not reachable. */
-export interface Scanner extends Pick<DoorEngine, 'scan' | 'scanAll' | 'undo'> {
-  /** Runs work between two scans. @throws if the scanner was stopped before */
-  between<T>(work: () => Promise<T>): Promise<T>
-  /** Starts no further scan. Resolves after the current scan. */
-  stopScanning(): Promise<void>
-}
-
-export interface ScannerOptions {
-  hasList: () => boolean
-  connection: () => Connection | undefined
-  zones: () => readonly KnownZone[]
-  /** Called if the zone of a scan was deleted. */
-  endZone: (zoneId: string) => Promise<void>
-  /** Called with the number of scans that wait for a decision. */
-  onWaiting: (count: number) => void
-  /** Called after data was stored (`false`), or could not be stored because storage is full (`true`). */
-  onStored: (isFull: boolean) => void
-}
+import type { Identity, JournalEntry, ScannedCode } from './store/engine-store.ts'
 
 /**
  * The period, in milliseconds, during which an attempt without a result is retried with the same reference, because the
@@ -42,61 +21,64 @@ export interface ScannerOptions {
 const UNRESOLVED_MS = 10 * 60_000
 const UNDO_TIMEOUT_MS = 2_000
 
+/**
+ * Creates the part of an engine that evaluates and reverses scans, one at a time: with the server, or with the list if
+ * the server is not reachable.
+ * @param endZone called if the zone of a scan was deleted
+ */
 export function createScanner(
-  { store, server, clock, environment, identity }: EngineContext,
-  options: ScannerOptions,
-): Scanner {
-  const { connection, onStored } = options
+  { store, server, clock, environment, identity, connection, stored, between, onStored, unlessFull }: EngineContext,
+  endZone: (zoneId: string) => Promise<void>,
+): Pick<DoorEngine, 'scan' | 'scanAll' | 'undo'> {
   const { station, sameScanMs, rejectionText } = environment.settings
   const recent = createRecentScans(sameScanMs)
-  const { run: between, stop } = createQueue()
   /** The references of decisions that were shown but could not be stored. Their attempts must not be retried. */
   const shown = new Set<string>()
-  let waiting = 0
+
+  /** Creates an attempt at the current time, with a new reference. */
+  function attemptOf(
+    of: ScanOptions & { payload?: string | null | undefined; passId?: string | null | undefined },
+  ): Attempt {
+    const { payload = null, passId = null, scanContextKey = null, validityDate = null } = of
+    const at = clock.now()
+    return { payload, passId, externalRef: environment.newReference(at), at, scanContextKey, validityDate }
+  }
 
   async function scan(request: ScanRequest): Promise<Decision> {
-    const at = clock.now()
-    const attempt: Attempt = {
-      payload: request.payload ?? null,
-      passId: 'passId' in request ? request.passId : null,
-      externalRef: environment.newReference(at),
-      at,
-      scanContextKey: request.scanContextKey ?? null,
-      validityDate: request.validityDate ?? null,
-      movement: identity()?.door.movement,
-    }
+    const attempt: Attempt = { ...attemptOf(request), movement: identity()?.door.movement }
     if (!identity()) return failed(attempt, 'not_claimed')
     if (attempt.passId === null && !isPayload(attempt.payload!)) return failed(attempt, 'invalid_code')
     // Do not treat a manual selection as a repeated reading of the same code: a manual selection is always intended.
     const taken = attempt.passId === null ? recent.take(attempt) : attempt
     if ('same' in taken) return { ...plain(taken.same), failure: null }
-    options.onWaiting(++waiting)
-    try {
-      await connection()?.known()
-      const decision = await between(() => settle(taken)).catch(neverIfStopped)
-      if (taken.passId === null) recent.resolve(taken, decision)
-      return decision
-    } finally {
-      options.onWaiting(--waiting)
-    }
+    await connection()?.known()
+    const decision = await inTurn(taken, (door) => decide(taken, door))
+    if (taken.passId === null) recent.resolve(taken, decision)
+    return decision
   }
 
-  async function settle(attempt: Attempt): Promise<Decision> {
-    const door = identity()?.door
-    if (!door) return failed(attempt, 'not_claimed')
-    try {
-      const { payload, passId, scanContextKey, validityDate, movement } = attempt
-      if (movement && movement.zoneId === identity()!.deletedExit) return failed(attempt, 'exit_deleted')
-      const key = JSON.stringify([payload, passId, scanContextKey, validityDate, movement])
-      const named = { ...attempt, externalRef: await nameOf(attempt, key) }
-      const online = connection()?.state === 'online' || !options.hasList()
-      const decided = online ? await askServer(named, door) : undefined
-      return decided ?? (await askList(named, door))
-    } catch (error) {
-      if (!(error instanceof StorageFullError)) return failed(attempt, 'failed', (error as Error).message)
-      onStored(true)
-      return failed(attempt, 'storage_full')
+  /** Runs work after all earlier attempts. An error becomes the decision on the attempt. */
+  function inTurn(attempt: Attempt, work: (door: Identity['door']) => Promise<Decision>): Promise<Decision> {
+    const run = async () => {
+      const door = identity()?.door
+      if (!door) return failed(attempt, 'not_claimed')
+      try {
+        return await unlessFull(() => work(door), failed(attempt, 'storage_full'))
+      } catch (error) {
+        return failed(attempt, 'failed', (error as Error).message)
+      }
     }
+    return between(run).catch(neverIfStopped)
+  }
+
+  async function decide(attempt: Attempt, door: Identity['door']): Promise<Decision> {
+    const { payload, passId, scanContextKey, validityDate, movement } = attempt
+    if (movement && movement.zoneId === identity()!.deletedExit) return failed(attempt, 'exit_deleted')
+    const key = JSON.stringify([payload, passId, scanContextKey, validityDate, movement])
+    const named = { ...attempt, externalRef: await nameOf(attempt, key) }
+    const isOnline = connection()?.state === 'online' || stored().list === null
+    const decided = isOnline ? await askServer(named, door) : undefined
+    return decided ?? (await askList(named, door))
   }
 
   /**
@@ -106,9 +88,9 @@ export function createScanner(
    */
   async function nameOf({ externalRef, at }: Attempt, key: string): Promise<string> {
     const { runner } = environment
-    try {
-      const isRunning = await environment.findRunning()
-      return await store().beginAttempt(
+    const isRunning = await environment.findRunning()
+    const begin = () =>
+      store().beginAttempt(
         { key, externalRef, at: at.getTime(), runner },
         {
           notBefore: at.getTime() - UNRESOLVED_MS,
@@ -116,11 +98,7 @@ export function createScanner(
           canResume: (begun) => !shown.has(begun.externalRef) && (begun.runner === runner || !isRunning(begun.runner)),
         },
       )
-    } catch (error) {
-      if (!(error instanceof StorageFullError)) throw error
-      onStored(true)
-      return externalRef
-    }
+    return unlessFull(begin, externalRef)
   }
 
   /** Asks the server for a decision. Returns `undefined` on a timeout. */
@@ -142,7 +120,7 @@ export function createScanner(
     // The zone was deleted, so the server recorded nothing. At an entrance, where people must not be stopped, scan
     // again without the zone. Check the status, because errors of this endpoint have no code.
     if (movement && reply.kind === 'rejection' && reply.status === 404) {
-      await options.endZone(movement.zoneId)
+      await endZone(movement.zoneId)
       if (movement.direction === 'out') return failed(attempt, 'exit_deleted')
       return askServer({ ...attempt, movement: undefined }, door)
     }
@@ -152,21 +130,19 @@ export function createScanner(
     const outcome = outcomeOfResponse(attempt, reply.value)
     const isZoneFull = deniesWhenFull(outcome.zone) && outcome.reasonCode === 'quota_exhausted'
     const decision: Decision = { ...plain(outcome), ...(isZoneFull && { isZoneFull }), failure: null }
-    try {
+    const settle = async () => {
       await store().settle(decision, entryOf(attempt, reply.value, door))
-      onStored(false)
-    } catch (error) {
-      // Show the decision even if the storage is full, because the server has recorded the decision.
-      if (!(error instanceof StorageFullError)) throw error
-      shown.add(attempt.externalRef)
-      onStored(true)
+      onStored()
+      return true
     }
+    // Show the decision even if the storage is full, because the server has recorded the decision.
+    if (!(await unlessFull(settle, false))) shown.add(attempt.externalRef)
     return decision
   }
 
   /** Whether a zone in a response is full and denies entry. */
   function deniesWhenFull(zone: ScanZone | undefined): boolean {
-    const known = options.zones().find(({ id }) => id === zone?.id)
+    const known = stored().zones.find(({ id }) => id === zone?.id)
     return zone !== undefined && known?.whenFull === 'deny' && isFull(zone)
   }
 
@@ -178,7 +154,7 @@ export function createScanner(
       const presenceOf = movement && facts.presenceIn(movement, at)
       const { outcome, record } = evaluateOffline(attempt, { ...facts, presenceOf, ...given })
       const entry: JournalEntry = {
-        ...ownScanOf(record, undefined),
+        ...ownScanOf(record),
         externalRef: record.externalRef,
         projectId: door.projectId,
         kind: record.result,
@@ -187,12 +163,12 @@ export function createScanner(
         decision: record,
       }
       const zone = facts.zones.find(({ id }) => id === movement?.zoneId)
-      const shown = zone && { ...toScanZone(zone), inside: zone.inside + changeAtDoor(entry, zone) }
-      const decision = { ...plain(outcome), ...(shown && { zone: shown }), failure: null, isPending: true }
+      const after = zone && toScanZone(zone, changeAtDoor(entry, zone))
+      const decision = { ...plain(outcome), ...(after && { zone: after }), failure: null, isPending: true }
       return { decision, entry }
     })
     if (!decision) return failed(attempt, 'no_list')
-    onStored(false)
+    onStored()
     // If the server became reachable in the meantime, upload now, so that the upload does not wait for a probe.
     if (connection()?.state === 'online') connection()?.retry()
     return decision
@@ -206,75 +182,53 @@ export function createScanner(
   }
 
   async function undo(decision: Decision): Promise<Decision> {
-    const at = clock.now()
-    const attempt: Attempt = {
-      payload: decision.payload,
-      passId: decision.passId,
-      externalRef: environment.newReference(at),
-      at,
-      scanContextKey: null,
-      validityDate: null,
-    }
-    options.onWaiting(++waiting)
-    try {
-      const undone = await between(() => takeBack(decision, attempt)).catch(neverIfStopped)
-      if (undone.failure !== null) return undone
-      await Promise.race([connection()?.flush(), pause(UNDO_TIMEOUT_MS)])
-      // Return the stored decision, because the server may have rejected the reversal.
-      return (await store().decision(undone.externalRef)) ?? undone
-    } finally {
-      options.onWaiting(--waiting)
-    }
+    const { payload, passId } = decision
+    const attempt = attemptOf({ payload, passId })
+    const undone = await inTurn(attempt, (door) => reverse(decision, attempt, door))
+    if (undone.failure !== null) return undone
+    await Promise.race([connection()?.flush(), pause(UNDO_TIMEOUT_MS)])
+    // Return the stored decision, because the server may have rejected the reversal.
+    return (await store().decision(undone.externalRef)) ?? undone
   }
 
-  async function takeBack(shown: Decision, attempt: Attempt): Promise<Decision> {
-    const door = identity()?.door
-    if (!door) return failed(attempt, 'not_claimed')
-    try {
-      const scan = (await store().decision(shown.externalRef)) ?? shown
-      if (scan.result !== 'accepted' || scan.isUndone || scan.passId === null) return failed(attempt, 'not_undone')
-      const { passId, scannedAt, externalRef, scanId, zoneId, direction = 'in' } = scan
-      const movement = zoneId === undefined ? undefined : { zoneId, direction, at: scannedAt, isReentry: false }
-      const policy = await store().look(passId, ({ matches }) => matches.items[0]!.redemption)
-      const message = reversalMessage(new Date(scannedAt), policy ?? null, environment.language())
-      const undone: Decision = {
-        ...plain(failedOutcome(attempt, message)),
-        label: scan.label,
-        externalPassId: scan.externalPassId,
-        templateName: scan.templateName,
-        result: 'reversal',
-        verified: 'offline',
-        isPending: true,
-        failure: null,
-      }
-      await store().undo(undone, {
-        kind: 'reversed',
-        externalRef: attempt.externalRef,
-        projectId: door.projectId,
-        passId,
-        scannedAt,
-        scanContextKey: null,
-        recordedAt: undefined,
-        waits: door.projectId,
-        undoes: { externalRef, scanId },
-        ...(movement && { movement }),
-      })
-      recent.forget(scan)
-      onStored(false)
-      return undone
-    } catch (error) {
-      if (!(error instanceof StorageFullError)) return failed(attempt, 'failed', (error as Error).message)
-      onStored(true)
-      return failed(attempt, 'storage_full')
+  async function reverse(shown: Decision, attempt: Attempt, { projectId }: Identity['door']): Promise<Decision> {
+    const scan = (await store().decision(shown.externalRef)) ?? shown
+    if (scan.result !== 'accepted' || scan.isUndone || scan.passId === null) return failed(attempt, 'not_undone')
+    const { passId, scannedAt, externalRef, scanId, zoneId, direction = 'in' } = scan
+    const movement = zoneId === undefined ? undefined : { zoneId, direction, at: scannedAt, isReentry: false }
+    const policy = await store().look(passId, ({ matches }) => matches.items[0]!.redemption)
+    const message = reversalMessage(new Date(scannedAt), policy ?? null, environment.language())
+    const undone: Decision = {
+      ...plain(failedOutcome(attempt, message)),
+      label: scan.label,
+      externalPassId: scan.externalPassId,
+      templateName: scan.templateName,
+      result: 'reversal',
+      verified: 'offline',
+      isPending: true,
+      failure: null,
     }
+    await store().undo(undone, {
+      kind: 'reversed',
+      externalRef: attempt.externalRef,
+      projectId,
+      passId,
+      scannedAt,
+      scanContextKey: null,
+      recordedAt: undefined,
+      waits: projectId,
+      undoes: { externalRef, scanId },
+      ...(movement && { movement }),
+    })
+    recent.forget(scan)
+    onStored()
+    return undone
   }
 
   return {
     scan,
-    scanAll: (passIds, options) => Promise.all(passIds.map((passId) => scan({ ...options, passId, method: 'chosen' }))),
+    scanAll: (passIds) => Promise.all(passIds.map((passId) => scan({ passId, method: 'chosen' }))),
     undo,
-    between,
-    stopScanning: stop,
   }
 }
 
@@ -319,8 +273,8 @@ function movementOf(
   return { zoneId, direction, at: validityDate === null ? scannedAt : recordedAt, isReentry }
 }
 
-function toScanZone({ id, name, inside, capacity }: KnownZone): ScanZone {
-  return { id, name, inside, capacity }
+function toScanZone({ id, name, inside, capacity }: KnownZone, change: number): ScanZone {
+  return { id, name, inside: inside + change, capacity }
 }
 
 function plain(outcome: Outcome): Omit<Decision, 'failure'> {

@@ -1,12 +1,9 @@
 import { MAX_LOCKED_REPORTS } from '../../core/bounds.ts'
-import type { Station } from '../../core/rules/door/outcome.ts'
 import { type OfflineDecision, reportOf } from '../../core/rules/door/own-scans.ts'
 import { pause } from './clock.ts'
-import type { DoorServer, EngineContext, Reply } from './server.ts'
-import type { EngineStore, JournalEntry, UploadResult } from './store/engine-store.ts'
-
-/** The result of an upload: all requested entries were sent, a timeout occurred, or the server rejected every entry. */
-export type UploadEnd = { kind: 'done' } | { kind: 'timeout' } | { kind: 'rejection'; message: string }
+import type { UploadEnd, Uploads } from './connection.ts'
+import type { EngineContext, Reply } from './server.ts'
+import type { Identity, JournalEntry, UploadResult } from './store/engine-store.ts'
 
 /**
  * The maximum number of entries in a batch. It is small: if all doors of a venue reconnect at the same time, each must
@@ -25,32 +22,18 @@ const ACTED = '+acted'
 const REST_MS = 500
 export const UNDO_REASON = 'Undone at the door'
 
-/** Uploads the pending entries of this door's project, one tab at a time. */
-export interface Uploads {
-  /** Uploads pending entries until only a few are left, which `uploadRest` uploads while scans wait. */
-  uploadMost(signal: AbortSignal): Promise<UploadEnd>
-  /** Uploads the remaining entries. Resolves to `undefined` if that would delay a waiting scan for too long. */
-  uploadRest(signal: AbortSignal): Promise<UploadEnd | undefined>
-  areDone(): Promise<boolean>
-}
-
 export function createUploads(
-  { store, server, environment, identity, clock }: EngineContext,
-  options: {
-    onProgress: () => void
-    /** Receives the server's reason for rejecting every entry, or `null`. */
-    onEnd: (rejection: string | null) => Promise<void>
-  },
+  context: EngineContext,
+  /** Receives the server's reason for rejecting every entry, or `null`. */
+  onEnd: (rejection: string | null) => Promise<void>,
 ): Uploads {
-  const { onProgress, onEnd } = options
+  const { store, environment, identity, between } = context
 
   function upload(signal: AbortSignal, leave: number): Promise<UploadEnd> {
     return environment.withLock('upload', async () => {
       const door = identity()?.door
       if (!door) return { kind: 'done' }
-      const { projectId } = door
-      const given = { store: store(), server, projectId, signal, leave, now: clock.now, onProgress }
-      const end = await uploadWaiting({ ...given, station: environment.settings.station(door) })
+      const end = await uploadWaiting(context, { door, signal, leave })
       await onEnd(end.kind === 'rejection' ? end.message : null)
       return end
     })
@@ -58,11 +41,12 @@ export function createUploads(
 
   return {
     uploadMost: (signal) => upload(signal, MAX_LOCKED_REPORTS),
-    uploadRest: (signal) => Promise.race([upload(signal, 0), pause(REST_MS)]),
-    async areDone() {
-      const door = identity()?.door
-      return !door || (await store().waiting(door.projectId, 1)).length === 0
-    },
+    uploadRest: (signal) => between(() => Promise.race([upload(signal, 0), pause(REST_MS)])),
+    areDone: () =>
+      between(async () => {
+        const door = identity()?.door
+        return !door || (await store().waiting(door.projectId, 1)).length === 0
+      }),
   }
 }
 
@@ -74,18 +58,13 @@ export function createUploads(
  * The exception is an exit, counted without a scan, that would make the number of people inside negative. This entry is
  * held and sent again at each probe, because an offline entrance may not have uploaded its entries yet.
  */
-async function uploadWaiting(options: {
-  store: EngineStore
-  server: DoorServer
-  projectId: string
-  station: Station
-  signal: AbortSignal
-  leave: number
-  /** The server's time, as this phone knows it. */
-  now: () => Date
-  onProgress: () => void
-}): Promise<UploadEnd> {
-  const { store, server, projectId, station, signal, leave, now, onProgress } = options
+async function uploadWaiting(
+  context: EngineContext,
+  { door, signal, leave }: { door: Identity['door']; signal: AbortSignal; leave: number },
+): Promise<UploadEnd> {
+  const { server, clock, environment, refresh } = context
+  const { projectId } = door
+  const store = context.store()
   /** The zones in which the server rejected an exit, because too few people are inside. */
   const emptyZones = new Set<string>()
   for (;;) {
@@ -94,7 +73,7 @@ async function uploadWaiting(options: {
     if (!first || waiting.length <= leave) break
     const sent = await send(first, waiting)
     if (sent) return sent
-    onProgress()
+    refresh()
   }
   // Send entries with `isHeld` again, but not in `uploadRest` (`leave` is 0), because scans wait for `uploadRest`.
   if (leave === 0) return { kind: 'done' }
@@ -156,7 +135,7 @@ async function uploadWaiting(options: {
     const { externalRef, undoes } = entry
     const scanId = undoes!.scanId ?? (await store.decision(undoes!.externalRef))?.scanId
     if (!scanId) return discard(entry, 'The undone scan never reached the server.')
-    const { deviceId, context } = station
+    const { deviceId, context } = environment.settings.station(door)
     const body = { reason: UNDO_REASON, externalRef, context, ...(deviceId !== undefined && { deviceId }) }
     const reply = await server.reverse(scanId, body, signal)
     if (reply.kind === 'timeout') return reply
@@ -166,7 +145,7 @@ async function uploadWaiting(options: {
     // reversal pending, like scans.
     if ([401, 403].includes(reply.status) && !isOfAnother) return { kind: 'rejection', message: reply.message }
     // Treat the reversal as uploaded, because a 409 means that the scan is already reversed.
-    if (reply.status === 409) return settle([{ externalRef, recordedAt: now().toISOString() }])
+    if (reply.status === 409) return settle([{ externalRef, recordedAt: now() }])
     return discard(entry, reply.message, isOfAnother)
   }
 
@@ -184,9 +163,14 @@ async function uploadWaiting(options: {
       emptyZones.add(zoneId)
       return hold(entry)
     }
-    await settle([{ externalRef, recordedAt: now().toISOString() }])
-    await store.learnZones([reply.value], { at: now().toISOString() })
+    await settle([{ externalRef, recordedAt: now() }])
+    await store.learnZones([reply.value], { at: now() })
     return undefined
+  }
+
+  /** Returns the server's time, as this phone knows it. */
+  function now(): string {
+    return clock.now().toISOString()
   }
 
   function hold({ externalRef }: JournalEntry): Promise<undefined> {

@@ -40,7 +40,7 @@ async function openWithDecision(report: () => Promise<{ status: number; body: ob
   await earlier.settle(
     { ...outcome, failure: null, isUndone: false, isPending: true },
     {
-      ...ownScanOf(decision, undefined),
+      ...ownScanOf(decision),
       externalRef,
       projectId: '',
       kind: 'accepted',

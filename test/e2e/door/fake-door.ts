@@ -31,7 +31,6 @@ const nothing: EngineState = {
   zone: null,
   zones: [],
   problems: [],
-  waiting: 0,
   isPersistent: true,
 }
 const door = { id: 'd', name: 'Phone 47', gate: 'North', projectId: 'p', projectName: 'Polyglot 2027' }

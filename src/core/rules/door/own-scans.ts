@@ -52,7 +52,7 @@ export interface OwnScan extends ListedScan {
 export type ReversedScan = Pick<OwnScan, 'scannedAt' | 'recordedAt' | 'movement'>
 
 /** Returns the scan of an accepted decision. The evaluation of later scans of the pass takes it into account. */
-export function ownScanOf(decision: OfflineDecision, recordedAt: string | null | undefined): OwnScan {
+export function ownScanOf(decision: OfflineDecision): OwnScan {
   const {
     scannedAt,
     operationalAt,
@@ -68,7 +68,7 @@ export function ownScanOf(decision: OfflineDecision, recordedAt: string | null |
     scannedAt: operationalAt ?? scannedAt,
     scanContextKey,
     validityDate,
-    recordedAt,
+    recordedAt: undefined,
     ...(movement && { movement }),
   }
 }

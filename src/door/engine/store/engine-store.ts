@@ -3,7 +3,7 @@ import type { SnapshotItem } from '../../../core/contract/scanner.ts'
 import type { LedgerReason } from '../../../core/contract/schemas/scan-shapes.ts'
 import type { Zone } from '../../../core/contract/zones.ts'
 import type { OfflineFacts } from '../../../core/rules/door/evaluate-offline.ts'
-import type { Attempt, Candidate } from '../../../core/rules/door/outcome.ts'
+import type { Candidate } from '../../../core/rules/door/outcome.ts'
 import type { OfflineDecision, OwnMovement, OwnScan } from '../../../core/rules/door/own-scans.ts'
 import type { PresenceFacts } from '../../../core/rules/zones/presence.ts'
 import type { Counts, Decision, DoorMovement, DoorProperties, KnownZone } from '../engine.ts'
@@ -24,13 +24,6 @@ export interface Identity {
 
 /** A zone in a response of the server. The response to a scan omits `whenFull` and `resetAt`. */
 export type ServerZone = Pick<Zone, 'id' | 'name' | 'inside' | 'capacity'> & Partial<Pick<Zone, 'whenFull' | 'resetAt'>>
-
-/** See `learnZones` in `zone-rows.ts`. */
-export interface LearnOptions {
-  at: string
-  areAll?: boolean
-  seen?: readonly KnownZone[]
-}
 
 /** The snapshot ID and the generation time of the stored list of passes. */
 export interface ListHead {
@@ -117,79 +110,6 @@ export interface ScannedCode {
    * applies only to barcodes of its format.
    */
   others: readonly { format: BarcodeFormat; digest: string }[]
-}
-
-/**
- * The persistent storage of a door. Each method is one atomic transaction, which is on disk when the method resolves,
- * unless it is relaxed (see `TableDatabase.write`). Transactions that write run one at a time, even if several tabs or
- * consoles share the storage.
- */
-export interface EngineStore {
-  identity(): Promise<Identity | undefined>
-  setIdentity(identity: Identity): Promise<void>
-  /** The last stored value of `DoorClock.offsetMs`, in milliseconds; `undefined` if there is none. */
-  clockOffset(): Promise<number | undefined>
-  setClockOffset(offsetMs: number): Promise<void>
-  summary(): Promise<StoreSummary>
-
-  /**
-   * Stores an attempt before the server is called. If a crash interrupts the attempt, the retry uses the same
-   * externalRef.
-   * @param canResume whether to resume an unfinished attempt with the same key that began at `notBefore` or later
-   * @returns the externalRef of the resumed or new attempt
-   */
-  beginAttempt(
-    attempt: Attempted,
-    options: { notBefore: number; canResume: (attempt: Attempted) => boolean },
-  ): Promise<string>
-  /** Stores the server's decision and deletes the attempt. */
-  settle(decision: Decision, entry: JournalEntry | null): Promise<void>
-  /**
-   * Evaluates an attempt against the stored list, and stores the decision. Returns `undefined` if no list is stored.
-   */
-  evaluate(
-    attempt: Attempt,
-    code: ScannedCode | null,
-    decide: (facts: OwnFacts) => { decision: Decision; entry: JournalEntry },
-  ): Promise<Decision | undefined>
-  /** Returns the result of `read` for the stored facts about a pass, or `undefined` if the list lacks the pass. */
-  look<T>(passId: string, read: (facts: OwnFacts) => T): Promise<T | undefined>
-  /**
-   * Stores a reversal and marks the reversed scan. If the scan is not uploaded yet, both are uploaded to the project of
-   * the scan.
-   */
-  undo(decision: Decision, entry: JournalEntry): Promise<void>
-  decision(externalRef: string): Promise<Decision | undefined>
-
-  /** Stores zones of the server, as `learnZones` in `zone-rows.ts` describes. */
-  learnZones(zones: readonly ServerZone[], options: LearnOptions): Promise<void>
-  /** Stores people who were counted in or out without a scan. */
-  adjust(entry: JournalEntry): Promise<void>
-  /**
-   * Stores the reversal of a count without a scan, unless the count is already reversed or was permanently rejected.
-   */
-  undoAdjustment(entry: JournalEntry, undone: string): Promise<void>
-
-  /** Returns the oldest entries that must be uploaded to a project. Omits entries with `isHeld`. */
-  waiting(projectId: string, limit: number): Promise<JournalEntry[]>
-  settleUploads(results: readonly UploadResult[]): Promise<void>
-  dismissRejections(): Promise<void>
-
-  /** Starts a new list of passes. The list in use stays in use until `finishList`. */
-  beginList(): Promise<void>
-  addToList(items: readonly SnapshotItem[]): Promise<void>
-  /** Replaces the list in use by the new list, and deletes the journal entries that the new list contains. */
-  finishList(head: ListHead): Promise<void>
-  /** Adds, replaces, and removes passes of the list in use. Replaces the head of the list unless `head` is `null`. */
-  amendList(changed: readonly SnapshotItem[], removed: readonly string[], head: ListHead | null): Promise<void>
-  names(): Promise<readonly NamedItem[]>
-  dropList(): Promise<void>
-  /**
-   * Removes the token, the stored list, and all guest data except pending and rejected entries. Does nothing if the
-   * phone now has a token other than `token`, because it has become another door.
-   */
-  wipe(token: string | undefined): Promise<void>
-  close(): Promise<void>
 }
 
 /** The facts about an attempt, from the stored list and the journal. */

@@ -1,4 +1,5 @@
 import type { SnapshotItem } from '../../../core/contract/scanner.ts'
+import type { Attempt } from '../../../core/rules/door/outcome.ts'
 import { isListed } from '../../../core/rules/door/own-scans.ts'
 import type { Decision } from '../engine.ts'
 import {
@@ -14,27 +15,34 @@ import {
 } from './decision-rows.ts'
 import {
   type Attempted,
-  type EngineStore,
   type Identity,
   type JournalEntry,
   type ListHead,
   type NamedItem,
   type OwnFacts,
   RECENT_DECISIONS,
+  type ScannedCode,
+  type ServerZone,
   type Slot,
+  type StoreSummary,
   type TableDatabase,
   type Transaction,
   type UploadResult,
 } from './engine-store.ts'
 import { factsOf, matching } from './list-facts.ts'
-import { changeZone, isHeld, learnZones, ZONE_TABLES, zonesOf } from './zone-rows.ts'
+import { changeZone, isHeld, type LearnOptions, learnZones, ZONE_TABLES, zonesOf } from './zone-rows.ts'
 
 /** The number of passes to read at a time. All passes of a list (up to 100,000) would exceed the memory of a phone. */
 const NAMES_AT_ONCE = 2_000
 const SLOTS: Slot[] = ['items-a', 'items-b']
 const RELAXED = { isRelaxed: true }
 
-export class TableStore implements EngineStore {
+/**
+ * The persistent storage of a door. Each method is one atomic transaction, which is on disk when the method resolves,
+ * unless it is relaxed (see `TableDatabase.write`). Transactions that write run one at a time, even if several tabs or
+ * consoles share the storage.
+ */
+export class TableStore {
   readonly #db: TableDatabase
 
   constructor(db: TableDatabase) {
@@ -49,6 +57,7 @@ export class TableStore implements EngineStore {
     return this.#db.write(['meta'], (tx) => setMeta(tx, 'identity', identity))
   }
 
+  /** Returns the last stored value of `DoorClock.offsetMs`, in milliseconds; `undefined` if there is none. */
   clockOffset() {
     return this.#db.read(['meta'], (tx) => metaOf(tx, 'clockOffset'))
   }
@@ -57,7 +66,7 @@ export class TableStore implements EngineStore {
     return this.#db.write(['meta'], (tx) => setMeta(tx, 'clockOffset', offsetMs), RELAXED)
   }
 
-  summary() {
+  summary(): Promise<StoreSummary> {
     return this.#db.read(['meta', 'journal', 'decisions'], async (tx) => {
       const [list, counts, zones, waiting, rejected, recent, conflicts] = await Promise.all([
         metaOf(tx, 'list'),
@@ -83,7 +92,16 @@ export class TableStore implements EngineStore {
     })
   }
 
-  beginAttempt(...[attempt, { notBefore, canResume }]: Parameters<EngineStore['beginAttempt']>) {
+  /**
+   * Stores an attempt before the server is called. If a crash interrupts the attempt, the retry uses the same
+   * externalRef.
+   * @param canResume whether to resume an unfinished attempt with the same key that began at `notBefore` or later
+   * @returns the externalRef of the resumed or new attempt
+   */
+  beginAttempt(
+    attempt: Attempted,
+    { notBefore, canResume }: { notBefore: number; canResume: (attempt: Attempted) => boolean },
+  ) {
     const begin = async (tx: Transaction) => {
       const all = await tx.list('attempts')
       const isOver = ({ at }: Attempted) => at < notBefore
@@ -102,6 +120,7 @@ export class TableStore implements EngineStore {
     return this.#db.write(['attempts'], begin, RELAXED)
   }
 
+  /** Stores the server's decision and deletes the attempt. */
   settle(decision: Decision, entry: JournalEntry | null) {
     return this.#db.write(['attempts', 'journal', 'decisions', 'meta'], async (tx) => {
       await record(tx, { decision, entry })
@@ -110,7 +129,14 @@ export class TableStore implements EngineStore {
     })
   }
 
-  evaluate(...[attempt, code, decide]: Parameters<EngineStore['evaluate']>) {
+  /**
+   * Evaluates an attempt against the stored list, and stores the decision. Returns `undefined` if no list is stored.
+   */
+  evaluate(
+    attempt: Attempt,
+    code: ScannedCode | null,
+    decide: (facts: OwnFacts) => { decision: Decision; entry: JournalEntry },
+  ) {
     return this.#db.write(['meta', 'journal', 'decisions', 'attempts', ...SLOTS], async (tx) => {
       const list = await metaOf(tx, 'list')
       if (!list) return undefined
@@ -124,6 +150,7 @@ export class TableStore implements EngineStore {
     })
   }
 
+  /** Returns the result of `read` for the stored facts about a pass, or `undefined` if the list lacks the pass. */
   look<T>(passId: string, read: (facts: OwnFacts) => T): Promise<T | undefined> {
     return this.#db.read(['meta', 'journal', ...SLOTS], async (tx) => {
       const list = await metaOf(tx, 'list')
@@ -132,6 +159,10 @@ export class TableStore implements EngineStore {
     })
   }
 
+  /**
+   * Stores a reversal and marks the reversed scan. If the scan is not uploaded yet, both are uploaded to the project of
+   * the scan.
+   */
   undo(decision: Decision, entry: JournalEntry) {
     return this.#db.write(['journal', 'decisions', 'meta'], (tx) => recordUndo(tx, decision, entry))
   }
@@ -140,10 +171,12 @@ export class TableStore implements EngineStore {
     return this.#db.read(['decisions'], async (tx) => (await decisionOf(tx, externalRef))?.decision)
   }
 
-  learnZones(...[zones, options]: Parameters<EngineStore['learnZones']>) {
+  /** Stores zones of the server, as `learnZones` in `zone-rows.ts` describes. */
+  learnZones(zones: readonly ServerZone[], options: LearnOptions) {
     return this.#db.write(ZONE_TABLES, (tx) => learnZones(tx, zones, options), RELAXED)
   }
 
+  /** Stores people who were counted in or out without a scan. */
   adjust(entry: JournalEntry) {
     return this.#db.write(ZONE_TABLES, async (tx) => {
       await tx.put('journal', [entry])
@@ -151,6 +184,9 @@ export class TableStore implements EngineStore {
     })
   }
 
+  /**
+   * Stores the reversal of a count without a scan, unless the count is already reversed or was permanently rejected.
+   */
   undoAdjustment(entry: JournalEntry, undone: string) {
     return this.#db.write(ZONE_TABLES, async (tx) => {
       const [[count], known] = await Promise.all([
@@ -163,6 +199,7 @@ export class TableStore implements EngineStore {
     })
   }
 
+  /** Returns the oldest entries that must be uploaded to a project. Omits entries with `isHeld`. */
   waiting(projectId: string, limit: number): Promise<JournalEntry[]> {
     return this.#db.read(['journal'], (tx) => tx.find('journal', 'waits', projectId, limit))
   }
@@ -185,6 +222,7 @@ export class TableStore implements EngineStore {
     })
   }
 
+  /** Starts a new list of passes. The list in use stays in use until `finishList`. */
   beginList() {
     return this.#db.write(['meta', ...SLOTS], async (tx) => tx.clear(await idleSlot(tx)), RELAXED)
   }
@@ -193,6 +231,7 @@ export class TableStore implements EngineStore {
     return this.#db.write(['meta', ...SLOTS], async (tx) => tx.put(await idleSlot(tx), items), RELAXED)
   }
 
+  /** Replaces the list in use by the new list, and deletes the journal entries that the new list contains. */
   finishList(head: ListHead) {
     return this.#db.write(['meta', 'journal', 'decisions', ...SLOTS], async (tx) => {
       const before = await metaOf(tx, 'list')
@@ -203,6 +242,7 @@ export class TableStore implements EngineStore {
     })
   }
 
+  /** Adds, replaces, and removes passes of the list in use. Replaces the head of the list unless `head` is `null`. */
   amendList(changed: readonly SnapshotItem[], removed: readonly string[], head: ListHead | null) {
     return this.#db.write(['meta', 'journal', 'decisions', ...SLOTS], async (tx) => {
       const list = await metaOf(tx, 'list')
@@ -233,6 +273,10 @@ export class TableStore implements EngineStore {
     return this.#db.write(['meta', ...SLOTS], dropItems)
   }
 
+  /**
+   * Removes the token, the stored list, and all guest data except pending and rejected entries. Does nothing if the
+   * phone now has a token other than `token`, because it has become another door.
+   */
   wipe(token: string | undefined) {
     return this.#db.write(['meta', 'journal', 'decisions', 'attempts', ...SLOTS], async (tx) => {
       const identity = await metaOf(tx, 'identity')
@@ -259,6 +303,9 @@ export class TableStore implements EngineStore {
     return this.#db.close()
   }
 }
+
+/** The methods of a store. Benchmarks keep the data in memory instead of tables. */
+export type EngineStore = Pick<TableStore, keyof TableStore>
 
 async function idleSlot(tx: Transaction): Promise<Slot> {
   return (await metaOf(tx, 'list'))?.slot === 'items-a' ? 'items-b' : 'items-a'

@@ -1,6 +1,6 @@
 import { changeAtDoor } from '../../../core/rules/door/presence-at-door.ts'
 import type { KnownZone } from '../engine.ts'
-import type { HeldCount, JournalEntry, LearnOptions, ServerZone, Transaction } from './engine-store.ts'
+import type { HeldCount, JournalEntry, ServerZone, Transaction } from './engine-store.ts'
 
 /** The tables that the functions of this file use. */
 export const ZONE_TABLES = ['meta', 'journal'] as const
@@ -13,13 +13,21 @@ export function isHeld<Entry extends JournalEntry>(entry: Entry): entry is Entry
   return entry.isHeld === true
 }
 
+export interface LearnOptions {
+  /** The time of the response. */
+  at: string
+  /** Whether the learned zones are all zones, so that others are deleted (default: false). */
+  areAll?: boolean
+  /**
+   * The stored zones before the request. If a zone got a newer number of people inside during the request, for example
+   * from a scan, that number is kept.
+   */
+  seen?: readonly KnownZone[]
+}
+
 /**
  * Stores zones that the server sent. Adds this door's pending changes, except entries with `isHeld`, to the server's
  * number of people inside. Deletes adjustments from before a reset: the server would count them after the reset.
- * @param options.at the time of the response
- * @param options.areAll whether `zones` are all zones, so that others are deleted (default: false)
- * @param options.seen the stored zones before the request. If a zone got a newer number of people inside during the
- * request, for example from a scan, that number is kept
  */
 export async function learnZones(
   tx: Transaction,

@@ -44,7 +44,7 @@ function offlineDoor(item: SnapshotItem) {
       presenceOf: (of) => presenceAtDoor(of, zone, scans, { direction, at }),
       station: { projectId: undefined, deviceId: 'gate-1', context: {} },
     })
-    if (record.acceptedPassId !== null) own.push(ownScanOf(record, undefined))
+    if (record.acceptedPassId !== null) own.push(ownScanOf(record))
     return `${outcome.result} ${outcome.reasonCode}`
   }
 }
