@@ -6,7 +6,7 @@ import { groupBy } from '../../core/group-by.ts'
 import type { Route } from '../../core/route.ts'
 import { PUBLIC } from '../../storage/store.ts'
 import { createJoinLimits, type JoinLimits } from '../admission/join-limits.ts'
-import { type AddressLimit, type Limit, type Limits, rejectSlowly } from '../admission/rate-limit.ts'
+import { type AddressLimit, type Limits, rejectSlowly } from '../admission/rate-limit.ts'
 import { handlers } from '../api/handlers.ts'
 import type { Services } from '../context.ts'
 import { addressKey, clientAddress } from '../http/client-address.ts'
@@ -78,14 +78,10 @@ export function createApp(options: AppOptions): H3 {
       observe.onResponse(response, event)
     },
   })
-  const { rateLimited } = services.metrics
-  const countedBy = (name: AddressLimit) => counted(limits.byAddress[name], () => rateLimited.inc({ limit: 'address' }))
-  const limitBy = (name: AddressLimit) => {
-    const limit = countedBy(name)
-    return (event: H3Event, cost?: number) => limit(addressKey(addressOf(event)), cost)
-  }
+  const limitBy = (name: AddressLimit) => (event: H3Event, cost?: number) =>
+    limits.byAddress[name](addressKey(addressOf(event)), cost)
   const limitSlowlyBy = (name: AddressLimit) => {
-    const limit = rejectSlowly(countedBy(name))
+    const limit = rejectSlowly(limits.byAddress[name])
     return (event: H3Event) => limit(addressKey(addressOf(event)))
   }
   const limitAddress = limitBy('address')
@@ -114,7 +110,7 @@ export function createApp(options: AppOptions): H3 {
     pageRoutes: people?.pageRoutes,
     cursors,
     authenticate,
-    limitToken: rejectSlowly(counted(limits.token, () => rateLimited.inc({ limit: 'token' }))),
+    limitToken: rejectSlowly(limits.token),
     limitAddress,
   })
   app.get(linkPath, async (event) => {
@@ -125,23 +121,14 @@ export function createApp(options: AppOptions): H3 {
     limitAddress(event)
     return openCalendar(event, publicServices)
   })
-  const countJoin = () => rateLimited.inc({ limit: 'join' })
-  const joinServices = {
-    ...publicServices,
-    joinLimits: { address: counted(joinLimits.address, countJoin), page: counted(joinLimits.page, countJoin) },
-    addressOf,
-  }
+  const joinServices = { ...publicServices, joinLimits, addressOf }
   app.get(joinPath, (event) => showJoin(event, joinServices))
   app.post(joinPath, (event) => submitJoin(event, joinServices))
   mountPublic(app, { services: publicServices, readiness, limitFiles, hasSignIn: people !== undefined })
   requireFree(app, applePrefixes)
   // All requests of phones count against the limit `wallets`. Only rejected requests also count against the limit
   // `address`, which is too low for the bursts of phones.
-  const phoneLimits = {
-    rejected: limitAddress,
-    removals: counted(limits.removals, () => rateLimited.inc({ limit: 'removal' })),
-    lists: limitWallets,
-  }
+  const phoneLimits = { rejected: limitAddress, removals: limits.removals, lists: limitWallets }
   for (const platform of platforms) deliveries[platform].mount?.(app, publicServices, phoneLimits, applePrefixes)
   if (providers?.sandbox) app.get(sandboxPath, () => Response.json(providers.sandbox))
   answerHead(app)
@@ -231,17 +218,6 @@ function noteRejection(security: SecurityLog, problem: ApiError, event: H3Event,
     ...facts,
     ...callerOf(event),
   })
-}
-
-function counted(limit: Limit, onRejection: () => void): Limit {
-  return (key, cost, party) => {
-    try {
-      limit(key, cost, party)
-    } catch (error) {
-      onRejection()
-      throw error
-    }
-  }
 }
 
 function noRoute(): ApiError {

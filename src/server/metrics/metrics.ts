@@ -134,25 +134,29 @@ export function countProviderCall(metrics: Metrics, call: ProviderCall): void {
   metrics.providerSeconds.observe({ provider, identity }, seconds)
 }
 
-export function countRejection({ limitRefusals }: Metrics, { details }: ApiError): void {
+/** Counts a request that a limit of its workspace or a rate limit rejected. */
+export function countRejection({ limitRefusals, rateLimited }: Metrics, { code, details, forLog }: ApiError): void {
   const limit = limitNames.find((name) => name === details.limit)
   if (limit) limitRefusals.inc({ limit })
+  if (code !== 'RATE_LIMITED' || forLog.limit === undefined) return
+  rateLimited.inc({ limit: ownRateLimits.find((name) => name === forLog.limit) ?? 'address' })
 }
 
-export interface DroppedRegistrations {
-  note(dropped: DroppedRegistration[], results: Iterable<Pick<PushResult, 'pushToken' | 'reason'>>): void
-}
+/** The rate limits that are counted by name. The other rate limits all limit addresses, and are counted together. */
+const ownRateLimits = ['token', 'join', 'removal']
+
+export type DroppedRegistrations = ReturnType<typeof createDroppedRegistrations>
 
 /**
  * Counts dropped registrations, and logs a limited number of them, because any holder can register invalid tokens. Does
  * not log tokens or device IDs.
  */
-export function createDroppedRegistrations({ log, metrics }: { log: Logger; metrics: Metrics }): DroppedRegistrations {
+export function createDroppedRegistrations({ log, metrics }: { log: Logger; metrics: Metrics }) {
   const limit = createLineLimit((leftOut, workspaces) =>
     log.warn({ leftOut, workspaces }, `${leftOut} more device registrations were dropped`),
   )
   return {
-    note(dropped, results) {
+    note(dropped: DroppedRegistration[], results: Iterable<Pick<PushResult, 'pushToken' | 'reason'>>): void {
       if (dropped.length === 0) return
       metrics.droppedRegistrations.inc(dropped.length)
       const reasons = new Map([...results].map(({ pushToken, reason }) => [pushToken, reason]))

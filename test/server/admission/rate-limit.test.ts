@@ -16,6 +16,11 @@ const attempts = (count: number, send: () => Promise<{ status: number; headers: 
 
 const refused = (answers: { status: number }[]) => answers.filter(({ status }) => status === 429).length
 
+async function countRejections({ services }: Api, limit: string) {
+  const { values } = await services.metrics.rateLimited.get()
+  return values.find(({ labels }) => labels.limit === limit)?.value
+}
+
 /** Stops the clock, so that all requests of a test have the same time. */
 function stopTime() {
   beforeEach(() => void vi.spyOn(performance, 'now').mockReturnValue(performance.now()))
@@ -35,12 +40,14 @@ describe('with a limit', () => {
     expect((last.body as ErrorBody).errorCode).toBe('RATE_LIMITED')
     expect(Number(last.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
     expect((await other.call(contract.tokens.current, {})).status).toBe(200)
+    expect(await countRejections(api, 'token')).toBe(30 - burst)
   })
 
   test('a client that guesses tokens is limited by address', async () => {
     const answers = await attempts(200, () => guess(api))
     expect(refused(answers)).toBeGreaterThan(0)
     expect(answers.filter(({ status }) => status === 401).length).toBeGreaterThan(50)
+    expect(await countRejections(api, 'address')).toBe(refused(answers))
     const workspace = await api.workspace()
     expect((await workspace.call(contract.tokens.current, {})).status).toBe(200)
   })
