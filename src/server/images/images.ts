@@ -11,7 +11,7 @@ import { FairGate } from '../../storage/db/fair-gate.ts'
 import type { Store } from '../../storage/store.ts'
 import type { StoredImageFile } from '../../storage/templates/images-repository.ts'
 import { appleImageSizes } from '../../wallets/apple/image-files.ts'
-import type { ImageFile, ImageSize, LoadImageFiles } from '../../wallets/wallet.ts'
+import type { ImageFile, ImageSize } from '../../wallets/wallet.ts'
 import { createCounters } from '../admission/counters.ts'
 import type { Logger } from '../log.ts'
 import type { DecodeRequest, DecodeResponse } from './child.ts'
@@ -26,42 +26,34 @@ export interface AcceptedImage {
   files: StoredImageFile[]
 }
 
-export interface Images {
-  /** Creates all files of an image that a pass can need. @throws ImageFault; ApiError if too many uploads wait */
-  accept(workspaceId: string, bytes: Uint8Array): Promise<AcceptedImage>
-  /** Returns the files of an image. Creates and stores missing files, if an older version accepted the image. */
-  loadFiles: LoadImageFiles
-  close(): void
-}
+export type Images = ReturnType<typeof createImages>
 
 /** The maximum number of uploads (up to 5 MiB each) that wait or are being decoded, in total and per workspace. */
 const MAX_WAITING = 24
 const MAX_WAITING_OF_WORKSPACE = 8
 const RETRY_AFTER_SECONDS = 2
 
-export function createImages(store: Store, decoder: Decoder): Images {
-  const queue = createFairQueue({ max: MAX_WAITING, maxOfOwner: MAX_WAITING_OF_WORKSPACE })
+export function createImages(store: Store, decoder: Decoder) {
+  const queue = createFairQueue({ max: MAX_WAITING, maxOfOwner: MAX_WAITING_OF_WORKSPACE, toError: busy })
 
   async function decode(workspaceId: string, bytes: Uint8Array, sizes: readonly ImageSize[]) {
     const facts = inspectImage(bytes)
     if ('fault' in facts) throw new ImageFault(facts.fault)
-    const made = await queue
-      .run(workspaceId, () => decoder.decode({ bytes, sizes }))
-      .catch((error: unknown) => {
-        throw error instanceof QueueFull ? busy(error) : error
-      })
+    const made = await queue.run(workspaceId, () => decoder.decode({ bytes, sizes }))
     const { contentType, isAnimated, end } = facts
     return { ...made, contentType, isAnimated, data: bytes.subarray(0, end) }
   }
 
   return {
-    async accept(workspaceId, bytes) {
+    /** Creates all files of an image that a pass can need. @throws ImageFault; ApiError if too many uploads wait */
+    async accept(workspaceId: string, bytes: Uint8Array): Promise<AcceptedImage> {
       const { isAnimated, files, mosaic, ...facts } = await decode(workspaceId, bytes, appleImageSizes)
       if (isAnimated) throw new ImageFault('is animated, and passes show still images')
       return { ...facts, files: [...files.map(toStored), { size: MOSAIC_FILE, data: mosaic }] }
     },
 
-    async loadFiles(id, sizes) {
+    /** Returns the files of an image. Creates and stores missing files, if an older version accepted the image. */
+    async loadFiles(id: string, sizes: readonly ImageSize[]): Promise<ImageFile[]> {
       const stored = await store.images.listFiles(id, sizes.map(nameOf))
       const byName = new Map(stored.map(({ size, data }) => [size, data]))
       const found = sizes.flatMap((size) => {
@@ -95,7 +87,7 @@ function nameOf({ width, height, scale }: ImageSize): string {
   return `${width}x${height}@${scale}`
 }
 
-function busy({ isOwners }: QueueFull): ApiError {
+function busy(isOwners: boolean): ApiError {
   const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) }
   return isOwners
     ? new ApiError('RATE_LIMITED', {
@@ -108,38 +100,28 @@ function busy({ isOwners }: QueueFull): ApiError {
       })
 }
 
-/** A queue that runs a limited number of tasks at a time. Owners take turns, regardless of how many tasks each has. */
-export interface FairQueue {
-  /** @throws QueueFull immediately if the owner or the queue already has the maximum number of tasks */
-  run<T>(owner: string, work: () => Promise<T>): Promise<T>
-}
-
-export class QueueFull extends Error {
-  override readonly name = 'QueueFull'
-  /** Whether the owner has too many tasks; false if the queue has too many. */
-  readonly isOwners: boolean
-
-  constructor(isOwners: boolean) {
-    super('The queue is full')
-    this.isOwners = isOwners
-  }
-}
-
 export interface FairQueueOptions {
   /** The maximum number of waiting and running tasks per owner. `max` is the maximum of all owners together. */
   maxOfOwner: number
   max: number
   places?: number
+  /** @param isOwners whether the owner has too many tasks; false if the queue has too many */
+  toError: (isOwners: boolean) => Error
 }
 
-export function createFairQueue({ maxOfOwner, max, places = 1 }: FairQueueOptions): FairQueue {
+/**
+ * Creates a queue that runs a limited number of tasks at a time. Owners take turns, regardless of how many tasks each
+ * has.
+ */
+export function createFairQueue({ maxOfOwner, max, places = 1, toError }: FairQueueOptions) {
   const gate = new FairGate({ places, share: places })
   const counts = createCounters()
 
   return {
-    async run(owner, work) {
+    /** @throws the result of `toError` immediately if the owner or the queue already has the maximum number of tasks */
+    async run<T>(owner: string, work: () => Promise<T>): Promise<T> {
       const isOwners = counts.of(owner) >= maxOfOwner
-      if (isOwners || counts.total() >= max) throw new QueueFull(isOwners)
+      if (isOwners || counts.total() >= max) throw toError(isOwners)
       counts.add(owner, 1)
       // Wait without a timeout. Otherwise, a task could be rejected after it was accepted.
       await gate.enter({ name: owner, work: 'requests' })
@@ -215,18 +197,14 @@ export function createDecoder(options: DecoderOptions): Decoder {
   }
 }
 
-interface DecoderProcess {
-  /** @throws DecoderEnded */
-  ask(request: DecodeRequest, seconds: number): Promise<DecodeResponse>
-  end(): void
-}
-
 class DecoderEnded extends Error {
   override readonly name = 'DecoderEnded'
 }
 
+type DecoderProcess = Awaited<ReturnType<typeof startDecoder>>
+
 /** Starts the process, and waits until it has loaded its libraries. */
-async function startDecoder(program: string, onEnd: () => void): Promise<DecoderProcess> {
+async function startDecoder(program: string, onEnd: () => void) {
   const child = fork(program, [], {
     // If the server runs from source, the program is a TypeScript file, which needs tsx.
     execArgv: extname(program) === '.ts' ? ['--import', 'tsx'] : [],
@@ -265,7 +243,8 @@ async function startDecoder(program: string, onEnd: () => void): Promise<Decoder
   // Lower the priority, so that decoding does not slow down the process of the server.
   if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
   return {
-    ask(request, seconds) {
+    /** @throws DecoderEnded */
+    ask(request: DecodeRequest, seconds: number): Promise<DecodeResponse> {
       const response = next(seconds)
       if (child.connected) child.send(request, () => undefined)
       return response

@@ -6,7 +6,7 @@ import type { AppleWallet, UnsignedPackage } from '../../wallets/apple/apple-wal
 import { type ZipEntry, zip, zipEntry } from '../../wallets/apple/package.ts'
 import { createBodyRoom } from '../admission/in-flight.ts'
 import { namesTag } from '../http/negotiation.ts'
-import { createFairQueue, QueueFull } from '../images/images.ts'
+import { createFairQueue } from '../images/images.ts'
 import type { Logger } from '../log.ts'
 import type { Issuing } from './issuing.ts'
 
@@ -48,8 +48,8 @@ const MAX_SIGNING_OF_WORKSPACE = 512
 /** The number of concurrent signatures. Leaves one of the four threads of Node's pool to the database. */
 const SIGNING_AT_ONCE = 3
 
-/** The number of bundles that are created concurrently. Each contains up to ten complete packages. */
-const BUNDLES_AT_ONCE = 2
+/** The limits on bundles that are created or queued. Each contains up to ten complete packages. */
+const BUNDLES = { max: 64, maxOfOwner: 16, places: 2, toError: busy }
 /**
  * The maximum size of a bundle. It is far below the 150 MB that iPhones accept, because two bundles and their parts can
  * be in memory at the same time.
@@ -57,8 +57,6 @@ const BUNDLES_AT_ONCE = 2
 const MAX_BUNDLE_BYTES = 64 * 1024 * 1024
 /** The default of `maxSendingBytes`. A client that reads slowly holds a bundle for up to two minutes. */
 const MAX_SENDING_BYTES = 4 * MAX_BUNDLE_BYTES
-const MAX_BUNDLES = 64
-const MAX_BUNDLES_OF_WORKSPACE = 16
 
 /** Creates signed packages. Signatures are cached by content, so that they are never stale (decisions/0014). */
 export function createPackages(
@@ -68,12 +66,17 @@ export function createPackages(
 ) {
   const { maxBytes = MAX_BYTES, maxSigning = MAX_SIGNING, maxSigningOfWorkspace = MAX_SIGNING_OF_WORKSPACE } = options
   const { log, maxBundleBytes = MAX_BUNDLE_BYTES, maxSendingBytes = MAX_SENDING_BYTES } = options
-  const queue = createFairQueue({ max: maxSigning, maxOfOwner: maxSigningOfWorkspace, places: SIGNING_AT_ONCE })
-  const bundles = createFairQueue({ max: MAX_BUNDLES, maxOfOwner: MAX_BUNDLES_OF_WORKSPACE, places: BUNDLES_AT_ONCE })
+  const queue = createFairQueue({
+    max: maxSigning,
+    maxOfOwner: maxSigningOfWorkspace,
+    places: SIGNING_AT_ONCE,
+    toError: busy,
+  })
+  const bundles = createFairQueue(BUNDLES)
   const sending = createBodyRoom({
     processBytes: maxSendingBytes,
     workspaceBytes: maxSendingBytes / 2,
-    toError: (isOwners) => busy({ isOwners }),
+    toError: busy,
   })
   const kept = createFairCache<Buffer>(maxBytes, ({ length }) => length)
   const signing = new Map<string, Promise<Buffer>>()
@@ -114,8 +117,6 @@ export function createPackages(
       const signature = await queue.run(workspaceId, () => unsigned.sign(at))
       kept.set(workspaceId, unsigned.digest, signature)
       return signature
-    } catch (error) {
-      throw error instanceof QueueFull ? busy(error) : error
     } finally {
       signing.delete(unsigned.digest)
     }
@@ -170,7 +171,7 @@ export function createPackages(
      */
     async bundle(passes: readonly StoredPass[], at: Date): Promise<Bundle> {
       const owner = passes[0]?.workspaceId ?? ''
-      const waiting = bundles.run(owner, async () => {
+      return bundles.run(owner, async () => {
         const shown: ZipEntry[] = []
         let taken = 0
         let unshown: ApiError | undefined
@@ -188,9 +189,6 @@ export function createPackages(
         const { reserve, leave } = sending.enter(owner)
         reserve(bytesOf(shown))
         return { file: zip(shown), taken, leave }
-      })
-      return waiting.catch((error: unknown) => {
-        throw error instanceof QueueFull ? busy(error) : error
       })
     },
   }
@@ -218,7 +216,7 @@ function isUnmodified({ modifiedAt }: StoredPass, since: string | null): boolean
   return since !== null && modifiedAt.getTime() === Date.parse(since)
 }
 
-function busy({ isOwners }: Pick<QueueFull, 'isOwners'>): ApiError {
+function busy(isOwners: boolean): ApiError {
   const message = isOwners
     ? 'Too many passes of this workspace are opened at the same time; try again in a moment.'
     : 'Too many passes are opened at the same time; try again in a moment.'

@@ -1,11 +1,21 @@
 import { expect, test, vi } from 'vitest'
-import { createFairQueue, QueueFull } from '../../../src/server/images/images.ts'
+import { createFairQueue } from '../../../src/server/images/images.ts'
 import { gate } from '../jobs/fixtures.ts'
+
+class QueueFull extends Error {
+  readonly isOwners: boolean
+  constructor(isOwners: boolean) {
+    super()
+    this.isOwners = isOwners
+  }
+}
+
+const toError = (isOwners: boolean) => new QueueFull(isOwners)
 
 test('runs one job at a time, and alternates owners regardless of their number of jobs', async () => {
   vi.useFakeTimers()
   try {
-    const queue = createFairQueue({ max: 10, maxOfOwner: 5 })
+    const queue = createFairQueue({ max: 10, maxOfOwner: 5, toError })
     const order: string[] = []
     const run = (owner: string, name: string) =>
       queue.run(owner, async () => {
@@ -24,7 +34,7 @@ test('runs one job at a time, and alternates owners regardless of their number o
 })
 
 test('rejects jobs above the limits of an owner and of all owners immediately', async () => {
-  const queue = createFairQueue({ max: 3, maxOfOwner: 2 })
+  const queue = createFairQueue({ max: 3, maxOfOwner: 2, toError })
   const held = gate()
   const work = () => held.pass()
   const runs = [queue.run('a', work), queue.run('a', work)]
@@ -38,7 +48,7 @@ test('rejects jobs above the limits of an owner and of all owners immediately', 
 })
 
 test('a failed job rejects only its own caller', async () => {
-  const queue = createFairQueue({ max: 3, maxOfOwner: 2 })
+  const queue = createFairQueue({ max: 3, maxOfOwner: 2, toError })
   const failing = queue.run('a', () => Promise.reject(new Error('no')))
   const next = queue.run('a', async () => 'done')
   await expect(failing).rejects.toThrow('no')
