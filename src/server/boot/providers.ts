@@ -76,9 +76,7 @@ export async function startProviders(options: ProvidersOptions): Promise<Provide
   ])
   const push =
     ofApple &&
-    (apple
-      ? createLazyPush(ofApple, apple.find, openerOf(apple, onCall))
-      : await openPush({ identity: ofApple, onCall }))
+    (apple ? createLazyPush(ofApple, apple.find, pushOpener(onCall)) : await openPush({ identity: ofApple, onCall }))
   return {
     ...(push && { push }),
     ...(push && !apple && { renewable: push }),
@@ -101,25 +99,12 @@ function connect(emulators: Emulators, { clock, onCall }: ProvidersOptions): Ide
   const counted = (name: string) => onCall && ((call: ProviderCall) => onCall({ ...call, identity: name }))
   return {
     openPush({ name, isSandbox, identity }) {
-      const ofIdentity = counted(name)
-      if (!isSandbox)
-        return createLazyPush(
-          identity,
-          () => 'apple',
-          (_, opened) => openPush({ identity: opened, onCall: ofIdentity }),
-        )
-      const push = emulators
-        .apple()
-        .then((emulator) => createLazyPush(identity, emulator.find, openerOf(emulator, ofIdentity)))
-      // If the emulator cannot start, do not end the process: each push fails with the error of the emulator.
-      push.catch(() => undefined)
-      return {
-        send: async (tokens) => (await push).send(tokens),
-        renew(renewed) {
-          push.then((started) => started.renew(renewed)).catch(() => undefined)
-        },
-        close: async () => (await push).close(),
-      }
+      return createLazyPush(
+        identity,
+        // If the emulator cannot start, each push fails with the error of the emulator.
+        async () => (isSandbox ? (await emulators.apple()).find() : 'apple'),
+        pushOpener(counted(name)),
+      )
     },
     async openGoogle({ name, isSandbox, signer }) {
       return openGoogle(signer, isSandbox ? await emulators.google() : undefined, { clock, onCall: counted(name) })
@@ -154,8 +139,10 @@ async function startAppleEmulator({ config, clock }: ProvidersOptions, faults: F
     return { addresses: { address, port, control }, close }
   })
   return {
-    find: emulator.find as () => Exclude<PushServer, 'apple'> | undefined,
-    rootPem,
+    find() {
+      const found = emulator.find()
+      return found && { address: found.address, port: found.port, ca: rootPem }
+    },
     sandbox() {
       const found = emulator.find()
       return found ? { control: found.control, rootPem } : null
@@ -163,9 +150,9 @@ async function startAppleEmulator({ config, clock }: ProvidersOptions, faults: F
   }
 }
 
-function openerOf({ rootPem }: { rootPem: string }, onCall: ProvidersOptions['onCall']) {
+function pushOpener(onCall: ProvidersOptions['onCall']) {
   return (server: PushServer, identity: AppleIdentity) =>
-    openPush({ identity, onCall, ...(server !== 'apple' && { server: { ...server, ca: rootPem } }) })
+    openPush({ identity, onCall, ...(server !== 'apple' && { server }) })
 }
 
 async function startGoogleEmulator({ config, url, clock }: ProvidersOptions, faults: Faults, share: Share) {

@@ -1,12 +1,12 @@
 import type { AppleIdentity } from '../../wallets/apple/apple-identity.ts'
-import type { PushResult, RenewablePush } from '../../wallets/apple/push.ts'
+import type { ApplePushOptions, PushResult, RenewablePush } from '../../wallets/apple/push.ts'
 
-export type PushServer = { address: string; port: number } | 'apple'
+export type PushServer = NonNullable<ApplePushOptions['server']> | 'apple'
 
 /** Creates a push client that connects on demand: each push uses the APNs server that `find` returns at that time. */
 export function createLazyPush(
   given: AppleIdentity,
-  find: () => PushServer | undefined,
+  find: () => PushServer | undefined | Promise<PushServer | undefined>,
   open: (server: PushServer, identity: AppleIdentity) => Promise<RenewablePush>,
 ): RenewablePush {
   let identity = given
@@ -30,9 +30,9 @@ export function createLazyPush(
 
   return {
     async send(pushTokens) {
-      const server = find()
-      if (!server) return allFailed(pushTokens, 'No APNs emulator is running.')
       try {
+        const server = await find()
+        if (!server) return allFailed(pushTokens, 'No APNs emulator is running.')
         return await (await connect(server)).send(pushTokens)
       } catch (error) {
         return allFailed(pushTokens, (error as Error).message)
@@ -52,6 +52,6 @@ export function createLazyPush(
   }
 }
 
-function allFailed(pushTokens: string[], reason: string): PushResult[] {
+export function allFailed(pushTokens: string[], reason: string): PushResult[] {
   return pushTokens.map((pushToken) => ({ pushToken, outcome: 'failed', reason }))
 }

@@ -9,6 +9,7 @@ import type { Store } from '../../storage/store.ts'
 import type { PushResult } from '../../wallets/apple/push.ts'
 import type { JobServices, Repositories, Services } from '../context.ts'
 import type { CallOutcome } from '../identities/breakers.ts'
+import { allFailed } from '../identities/lazy-push.ts'
 import { nackFailed, type Slot } from '../jobs/worker.ts'
 import { emitRemovals } from './holders.ts'
 import { eachIdentity, holdBack, logPlatformCall } from './platform-calls.ts'
@@ -210,13 +211,12 @@ export async function pushTo(
   services: PushServices,
   options: PushOptions = {},
 ): Promise<PushResults> {
-  const tokens = new Map<string | null, Set<string>>()
-  for (const { pushToken, appleIdentityId } of pushes) {
-    const ofIdentity = tokens.get(appleIdentityId) ?? new Set()
-    tokens.set(appleIdentityId, ofIdentity.add(pushToken))
-  }
+  const byIdentity = groupBy(pushes, ({ appleIdentityId }) => appleIdentityId)
   const sent = await Promise.all(
-    [...tokens].map(async ([id, ofIdentity]) => [id, await sendOf(id, [...ofIdentity], services, options)] as const),
+    [...byIdentity].map(async ([id, ofIdentity]) => {
+      const tokens = new Set(ofIdentity.map(({ pushToken }) => pushToken))
+      return [id, await sendOf(id, [...tokens], services, options)] as const
+    }),
   )
   const results = new Map(
     sent.map(([id, some]) => [id, new Map(some.map((result) => [result.pushToken, result]))] as const),
@@ -237,18 +237,16 @@ async function sendOf(
   { push, identities, breakers }: PushServices,
   { slot, isAdmitted = false }: PushOptions,
 ): Promise<PushResult[]> {
-  const allFailed = (reason: string) =>
-    pushTokens.map((pushToken) => ({ pushToken, outcome: 'failed' as const, reason }))
   const breaker = breakers.of('apple', id)
   if (!isAdmitted && breaker.admit().most === 0)
-    return allFailed('APNs does not respond to requests with the identity of the pass')
+    return allFailed(pushTokens, 'APNs does not respond to requests with the identity of the pass')
   async function send(): Promise<PushResult[]> {
     try {
       const own = id === null ? push : (await identities.of('apple', id))?.push
       return (await own?.send(pushTokens)) ?? []
     } catch (error) {
       if (id === null) throw error
-      return allFailed((error as Error).message)
+      return allFailed(pushTokens, (error as Error).message)
     }
   }
   return breaker.run(send, { outcomeOf, reasonOf: ([first]) => first?.reason ?? undefined, onHang: slot?.leave })
