@@ -24,7 +24,7 @@ export async function loadIdentities(config: Config, at: Date): Promise<ServerId
 
 /** Returns the configured platforms without credentials. @throws CredentialError in production if there are any */
 export function sandboxedPlatforms(config: Config): Platform[] {
-  const sandboxed = config.platforms.filter((platform) => !hasCredentials(config, platform))
+  const sandboxed = config.platforms.filter((platform) => !setups[platform].hasCredentials(config))
   if (config.isProduction && sandboxed.length > 0) {
     throw new CredentialError(
       `--production does not allow the sandbox, but there are no credentials for ${sandboxed.join(' and ')}. Set them, or exclude the platform ` +
@@ -45,8 +45,4 @@ export function createWallets(identities: ServerIdentities, options: WalletOptio
     all,
     sandboxed: identities.sandboxed,
   }
-}
-
-export function hasCredentials(config: Config, platform: Platform): boolean {
-  return setups[platform].hasCredentials(config)
 }

@@ -321,7 +321,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await lastError(lear)).toBeNull()
     const version = await workspace.ok(contract.templateVersions.get, { params: { id: template.versionId } })
     expect(version.lastError).toBeNull()
-    const doctor = async () => (await checkWork(api.database, api.now)).find(({ name }) => name === 'Templates')
+    const doctor = async () => (await checkWork(api.services.store, api.now)).find(({ name }) => name === 'Templates')
     expect(await doctor()).toMatchObject({ status: 'FAILED', message: expect.stringContaining(`pass ${hamlet.id} of`) })
     api.faults.replace([])
     await update(hamlet, { door: 'C' })

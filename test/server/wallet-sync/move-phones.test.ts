@@ -178,7 +178,7 @@ describe.each(dialects)('phones that move to another address, on %s', (dialect) 
     await move(workspace, 10)
     await tick(1)
     expect(await find(workspace)).toMatchObject({ passesASecond: 10, progress: { passes: 3 } })
-    const checks = await checkWork(api.database, api.now)
+    const checks = await checkWork(api.services.store, api.now)
     const { name: called } = (await api.services.store.workspaces.findByNameOrId(workspace.id))!
     const shown = `phones of ${called} have been moving to ${URL_THERE} since `
     const counts = '0 have moved, 3 got a push but have not moved yet, 0 cannot get a push, 0 wait for a push'

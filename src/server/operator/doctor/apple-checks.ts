@@ -30,7 +30,9 @@ const MADE_UP_TOKEN = 'made-up-by-doctor'
 /** Checks the certificate chain that signs passes, and whether APNs accepts it. */
 export async function checkApple(config: Config, at: Date, options: PushOptions = {}): Promise<Check[]> {
   const reason = reasonToSkip(config, 'apple')
-  if (reason !== undefined) return skipAll(reason)
+  if (reason !== undefined) {
+    return examine('Apple', { Certificates: { fix: GIVE, check: () => skipped(reason) } })
+  }
   let read: Files | undefined
   const ofFiles = await examine('Apple', {
     Files: {
@@ -73,23 +75,17 @@ export async function checkApple(config: Config, at: Date, options: PushOptions 
       },
       'Pass certificate': {
         fix: RENEW,
-        check: ({ leaf, credentials: { certificate } }) =>
-          checkEnd(leaf, { what: 'pass certificate', source: certificate.source, at, fix: RENEW }),
+        check: ({ leaf, credentials: { certificate } }) => checkEnd(leaf, 'pass certificate', certificate, at),
       },
       'WWDR expiry': {
         fix: DOWNLOAD,
-        check: ({ wwdr, credentials }) =>
-          checkEnd(wwdr, { what: 'WWDR certificate', source: credentials.wwdr.source, at, fix: DOWNLOAD }),
+        check: ({ wwdr, credentials }) => checkEnd(wwdr, 'WWDR certificate', credentials.wwdr, at),
       },
       APNs: { fix: ALLOW_CONNECTIONS, check: ({ credentials }) => tryPush(credentials, at, options) },
     },
     () => read ?? 'the files cannot be read',
   )
   return [...ofFiles, ...ofContents]
-}
-
-function skipAll(reason: string): Promise<Check[]> {
-  return examine('Apple', { Certificates: { fix: GIVE, check: () => skipped(reason) } })
 }
 
 interface Files {
@@ -105,20 +101,14 @@ function checkIssuer(wwdr: X509Certificate): Finding {
   if (/^CN=Apple Worldwide Developer Relations/m.test(wwdr.subject) && /^OU=G4$/m.test(wwdr.subject)) {
     return passed('Apple WWDR G4 issued the certificate')
   }
-  return failed(
-    `The certificate was issued by "${name}", which is not Apple's WWDR G4: phones reject its passes.`,
-    DOWNLOAD,
-  )
+  return failed(`The certificate was issued by "${name}", which is not Apple's WWDR G4: phones reject its passes.`)
 }
 
-function checkEnd(
-  certificate: X509Certificate,
-  { what, source, at, fix }: { what: string; source: string; at: Date; fix: string },
-): Finding {
+function checkEnd(certificate: X509Certificate, what: string, { source }: { source: string }, at: Date): Finding {
   const parsed = toParsed(certificate)
   assertValidity(parsed, what, source, at)
   const left = `${daysLeft(parsed, at)} days left, until ${parsed.notAfter.toISOString()}`
-  return daysLeft(parsed, at) < WARNING_DAYS ? failed(`Only ${left}.`, fix) : passed(left)
+  return daysLeft(parsed, at) < WARNING_DAYS ? failed(`Only ${left}.`) : passed(left)
 }
 
 async function tryPush(credentials: AppleCredentials, at: Date, options: PushOptions): Promise<Finding> {
@@ -127,7 +117,7 @@ async function tryPush(credentials: AppleCredentials, at: Date, options: PushOpt
     const [result] = await push.send([MADE_UP_TOKEN])
     if (result?.outcome === 'gone')
       return passed(`accepted the certificate, and rejected a random device token (${result.reason})`)
-    return failed(`APNs: ${result?.reason ?? 'no response'}`, ALLOW_CONNECTIONS)
+    return failed(`APNs: ${result?.reason ?? 'no response'}`)
   } finally {
     await push.close()
   }

@@ -3,18 +3,19 @@ import { SetupError } from '../../../core/errors.ts'
 import type { Config } from '../../config.ts'
 import { setups } from '../../platforms/deliveries.ts'
 
-export type Finding =
-  | { status: 'PASSED' | 'SKIPPED'; message: string }
-  | { status: 'FAILED'; message: string; fix: string }
+type Result<Fix> = { status: 'PASSED' | 'SKIPPED'; message: string } | ({ status: 'FAILED'; message: string } & Fix)
 
-export type Check = { group: string; name: string } & Finding
+export type Check = { group: string; name: string } & Result<{ fix: string }>
+
+export type Finding = Result<{ fix?: string | undefined }>
 
 export const passed = (message: string): Finding => ({ status: 'PASSED', message })
 export const skipped = (message: string): Finding => ({ status: 'SKIPPED', message })
-export const failed = (message: string, fix: string): Finding => ({ status: 'FAILED', message, fix })
+/** @param fix default: the fix of the examination */
+export const failed = (message: string, fix?: string): Finding => ({ status: 'FAILED', message, fix })
 
 export interface Examination<Facts> {
-  /** The fix to show if `check` throws an error that contains no fix. */
+  /** The fix to show if the finding or the thrown error contains no fix. */
   fix: string
   /** Returns the finding. A thrown error becomes a failed finding with the message of the error. */
   check: (facts: Facts) => Finding | Promise<Finding>
@@ -32,21 +33,18 @@ export async function examine<Facts = undefined>(
   const checks: Check[] = []
   for (const [name, { fix, check }] of Object.entries(all)) {
     const known = facts()
-    checks.push({
-      group,
-      name,
-      ...(typeof known === 'string' ? skipped(known) : await runCheck(async () => check(known), fix)),
-    })
+    const found = typeof known === 'string' ? skipped(known) : await runCheck(async () => check(known))
+    checks.push({ group, name, ...(found.status === 'FAILED' ? { ...found, fix: found.fix ?? fix } : found) })
   }
   return checks
 }
 
-async function runCheck(check: () => Promise<Finding>, fix: string): Promise<Finding> {
+async function runCheck(check: () => Promise<Finding>): Promise<Finding> {
   try {
     return await check()
   } catch (error) {
-    if (error instanceof SetupError) return failed(error.message, error.fix ?? fix)
-    return failed(error instanceof Error ? describe(error) : String(error), fix)
+    if (error instanceof SetupError) return failed(error.message, error.fix)
+    return failed(error instanceof Error ? describe(error) : String(error))
   }
 }
 

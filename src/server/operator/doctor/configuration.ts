@@ -6,13 +6,14 @@ import { parseJson } from '../../../core/json.ts'
 import { info } from '../../../core/openapi/document.ts'
 import { fingerprint, parseServerKey } from '../../../core/rules/crypto/server-key.ts'
 import { isOpenToOthers } from '../../../files/private-file.ts'
-import { type Database, sqliteFile } from '../../../storage/db/database.ts'
-import { createStore } from '../../../storage/store.ts'
+import { sqliteFile } from '../../../storage/db/database.ts'
+import type { Store } from '../../../storage/store.ts'
 import { parseFaults } from '../../../wallets/sandbox/faults.ts'
 import { assertKeyOf, findFingerprint, findServerKey } from '../../boot/server-key.ts'
-import { hasCredentials, sandboxedPlatforms } from '../../boot/wallets.ts'
+import { sandboxedPlatforms } from '../../boot/wallets.ts'
 import { type Config, sandboxFolder, serverKeyFile } from '../../config.ts'
 import { loadBadges } from '../../pages/badges.ts'
+import { setups } from '../../platforms/deliveries.ts'
 import { type Check, type Examination, examine, type Finding, failed, passed, skipped } from './check.ts'
 import type { ClockSkew } from './database-checks.ts'
 
@@ -55,20 +56,17 @@ function badgesExamination({ badgesFolder, platforms }: Config): Record<string, 
   return { Badges: { fix: 'arrange the folder as docs/hosted-pages.md shows', check } }
 }
 
-const FIX =
-  'give the key that the first server was started with: PASSES_SERVER_KEY, or the .key file next to the database'
-
-/** Checks that the server key belongs to the database. @param database undefined if it cannot be queried */
-export function checkServerKey(config: Config, database: Database | undefined): Promise<Check[]> {
+/** Checks that the server key belongs to the database. @param store undefined if the database cannot be queried */
+export function checkServerKey(config: Config, store: Store | undefined): Promise<Check[]> {
   return examine('Server key', {
     Fingerprint: {
-      fix: FIX,
+      fix: 'give the key that the first server was started with: PASSES_SERVER_KEY, or the .key file next to the database',
       async check() {
         const text = await findServerKey(config)
-        const known = database && (await findFingerprint(createStore(database)))
+        const known = store && (await findFingerprint(store))
         if (text === undefined) {
           return known
-            ? failed('The key file of this database is missing.', FIX)
+            ? failed('The key file of this database is missing.')
             : skipped('the server creates the key when it first starts')
         }
         const keys = { current: parseServerKey(text), previous: config.previousServerKeys.map(parseServerKey) }
@@ -126,7 +124,6 @@ function quoted(path: string): string {
 const TIMEOUT_MS = 10_000
 const MAX_BYTES = 4 * 1024 * 1024
 const GIVE = 'give the address at which phones reach the server: --public-url https://… (PASSES_PUBLIC_URL)'
-const REACH = 'start the server with "passes serve", and check the host name, the proxy, and its certificate'
 
 /** Checks that the public URL reaches this service, and compares the responding server's clock with the local one. */
 export async function checkPublicUrl(
@@ -153,14 +150,13 @@ export async function checkPublicUrl(
     const checks = await examine('Public URL', {
       Address: { fix: GIVE, check: () => checkAddress(url || undefined, config) },
       Reachable: {
-        fix: REACH,
+        fix: 'start the server with "passes serve", and check the host name, the proxy, and its certificate',
         async check() {
           if (!url) return skipped('no public URL is set')
           const { status, body } = await get('/healthz')
           if (status !== 200 || (body as { status?: unknown })?.status !== 'ok') {
             return failed(
               `${url.origin} responds with ${status} to /healthz: it is another service, or a proxy that does not reach this server.`,
-              REACH,
             )
           }
           const described = (await get('/openapi.json')).body as { info?: { title?: unknown; version?: unknown } }
@@ -178,17 +174,17 @@ export async function checkPublicUrl(
 
 function checkAddress(url: URL | undefined, config: Config): Finding {
   const { isProduction, platforms } = config
-  const isReal = platforms.some((platform) => hasCredentials(config, platform))
+  const isReal = platforms.some((platform) => setups[platform].hasCredentials(config))
   if (!url) {
     if (!isReal && !isProduction) return skipped('no public URL is set: links lead to the listening address')
-    return failed('No public URL is set: links would lead to the listening address, which phones do not reach.', GIVE)
+    return failed('No public URL is set: links would lead to the listening address, which phones do not reach.')
   }
   if (url.protocol === 'https:') {
     return isIP(url.hostname) || url.hostname === 'localhost'
-      ? failed(`${url.hostname} is not a name that phones can reach and trust.`, GIVE)
+      ? failed(`${url.hostname} is not a name that phones can reach and trust.`)
       : passed(url.origin)
   }
   return isReal || isProduction
-    ? failed(`${url.origin} is not https: phones do not fetch updates from it.`, GIVE)
+    ? failed(`${url.origin} is not https: phones do not fetch updates from it.`)
     : passed(`${url.origin}; a real platform needs https`)
 }

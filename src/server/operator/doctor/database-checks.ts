@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs'
 import { requireWhole } from '../../../storage/copy/target.ts'
-import { type Database, openDatabase, sqliteFile } from '../../../storage/db/database.ts'
+import { type Database, sqliteFile } from '../../../storage/db/database.ts'
 import { pendingMigrations } from '../../../storage/db/migrate.ts'
 import { requireUsable } from '../../../storage/db/postgres/postgres-requirements.ts'
 import type { CountDifference } from '../../../storage/operations/counters.ts'
@@ -34,11 +33,6 @@ export interface DatabaseOptions {
 }
 
 const MAX_NAMED = 5
-
-export function openExisting({ databaseUrl }: Pick<Config, 'databaseUrl'>): Database | undefined {
-  const file = sqliteFile(databaseUrl)
-  return file !== undefined && !existsSync(file) ? undefined : openDatabase(databaseUrl)
-}
 
 /** `isCurrent` shows whether later checks can query the database. */
 export async function checkDatabase(options: DatabaseOptions): Promise<{ checks: Check[]; isCurrent: boolean }> {
@@ -76,7 +70,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
           const pending = await pendingMigrations(readable)
           isCurrent = pending.length === 0
           if (isCurrent) return passed('current')
-          return failed(`${pending.length} pending: ${pending.join(', ')}`, 'passes migrate')
+          return failed(`${pending.length} pending: ${pending.join(', ')}`)
         },
       },
       Writable: {
@@ -92,7 +86,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
         async check(readable) {
           const damage = await findDamage(readable)
           if (!damage) return skipped('PostgreSQL checks its own pages')
-          if (damage.length > 0) return failed(damage.join('; '), 'restore the last backup')
+          if (damage.length > 0) return failed(damage.join('; '))
           return passed('quick_check found no damage')
         },
       },
@@ -102,14 +96,12 @@ export async function checkDatabase(options: DatabaseOptions): Promise<{ checks:
   )
   const ofClock = await examine('Database', {
     Clock: {
-      fix: SET_CLOCK,
+      fix: 'set the clock by NTP, as timedatectl set-ntp true does',
       check: async () => compareClocks((await databaseSkew(options, isReadable)) ?? options.httpSkew),
     },
   })
   return { checks: [...ofConnection, ...ofContents, ...ofClock], isCurrent }
 }
-
-const SET_CLOCK = 'set the clock by NTP, as timedatectl set-ntp true does'
 
 async function recount(database: Database): Promise<Finding> {
   const store = createStore(database)
@@ -146,5 +138,5 @@ function compareClocks(skew: ClockSkew | undefined): Finding {
   const { source, seconds } = skew
   const difference = `${Math.abs(seconds).toFixed(1)} s ${seconds < 0 ? 'behind' : 'ahead of'} ${source}`
   if (Math.abs(seconds) <= WARN_SKEW_SECONDS) return passed(difference)
-  return failed(`This machine is ${difference}.`, SET_CLOCK)
+  return failed(`This machine is ${difference}.`)
 }

@@ -12,11 +12,11 @@ import { localized } from '../../../wallets/google/fields.ts'
 import type { GoogleSigner } from '../../../wallets/google/google-identity.ts'
 import type { SandboxGoogleServer } from '../../../wallets/sandbox/google/google-server.ts'
 import { shareEmulator } from '../../../wallets/sandbox/sharing.ts'
-import { hasCredentials } from '../../boot/wallets.ts'
 import { type Config, sandboxFolder } from '../../config.ts'
 import { readGoogleIdentity } from '../../identities/credentials.ts'
 import { loadSandboxGoogle } from '../../identities/sandbox.ts'
 import { trialLogo } from '../../pages/assets.ts'
+import { setups } from '../../platforms/deliveries.ts'
 import { createLocationRejections, type KnownLocationRejections } from '../../wallet-sync/google-records.ts'
 import { type Check, examine, type Finding, failed, passed, reasonToSkip, skipped } from './check.ts'
 
@@ -33,7 +33,7 @@ export async function checkGoogle(
   { store, canWrite, clock, endpoints }: GoogleOptions,
 ): Promise<Check[]> {
   const reason = reasonToSkip(config, 'google')
-  const isSandboxed = config.platforms.includes('google') && !hasCredentials(config, 'google')
+  const isSandboxed = config.platforms.includes('google') && !setups.google.hasCredentials(config)
   const rejections = store && createLocationRejections(store, clock)
   let identity: GoogleSigner | undefined
   return examine('Google', {

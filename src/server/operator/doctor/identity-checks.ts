@@ -19,7 +19,7 @@ export async function checkIdentities(config: Config, store: Store | undefined, 
       identities.map((stored) => [
         stored.name,
         {
-          fix: fixOf(stored),
+          fix: `passes identity renew ${stored.name} ${setups[stored.platform].renewFlags}`,
           check: () =>
             text === undefined
               ? failed('The server key is missing.', 'give the server key: PASSES_SERVER_KEY')
@@ -30,10 +30,6 @@ export async function checkIdentities(config: Config, store: Store | undefined, 
   )
 }
 
-function fixOf({ platform, name }: StoredIdentity): string {
-  return `passes identity renew ${name} ${setups[platform].renewFlags}`
-}
-
 async function check(stored: StoredIdentity, text: string, config: Config, at: Date): Promise<Finding> {
   const keys = { current: parseServerKey(text), previous: config.previousServerKeys.map(parseServerKey) }
   const described: { account: string; endsAt?: Date } = await setups[stored.platform].describe(stored, keys, at)
@@ -41,7 +37,7 @@ async function check(stored: StoredIdentity, text: string, config: Config, at: D
   if (!endsAt) return passed(account)
   const days = daysLeft({ notAfter: endsAt }, at)
   const left = `${days} days left, until ${endsAt.toISOString()}`
-  if (days < WARNING_DAYS) return failed(`Only ${left}.`, fixOf(stored))
+  if (days < WARNING_DAYS) return failed(`Only ${left}.`)
   return passed(`${account}: ${left}`)
 }
 

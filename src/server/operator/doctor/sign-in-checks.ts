@@ -61,10 +61,7 @@ export async function checkSignIn(
             if (!(await store.workspaces.findByNameOrId(workspace))) missing.push(workspace)
           }
           if (missing.length === 0) return passed(`${oidc.groupRoles.length} mapped`)
-          return failed(
-            `The role map names workspaces that do not exist: ${[...new Set(missing)].join(', ')}.`,
-            'create the workspace (passes workspace create), or correct --oidc-role-map',
-          )
+          return failed(`The role map names workspaces that do not exist: ${[...new Set(missing)].join(', ')}.`)
         },
       },
       Clock: {
@@ -77,10 +74,7 @@ export async function checkSignIn(
           if (Number.isNaN(theirs)) return skipped('the provider sends no time')
           const seconds = Math.round(Math.abs(clock().getTime() - theirs) / 1000)
           if (seconds <= CLOCK_TOLERANCE_SECONDS) return passed(`${seconds} s apart from the provider`)
-          return failed(
-            `The clock differs from the provider by ${seconds} s, so tokens of the provider are rejected.`,
-            'synchronize the clock of this machine, for example with NTP',
-          )
+          return failed(`The clock differs from the provider by ${seconds} s, so tokens of the provider are rejected.`)
         },
       },
     })

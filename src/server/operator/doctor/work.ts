@@ -1,7 +1,6 @@
 import { madeAt } from '../../../core/ids.ts'
 import { MAX_JOB_LAPSES } from '../../../core/rules/sending/retries.ts'
-import type { Database } from '../../../storage/db/database.ts'
-import { createStore, type Store } from '../../../storage/store.ts'
+import type { Store } from '../../../storage/store.ts'
 import { endingTokens } from '../../create-token.ts'
 import { type Check, type Examination, examine, failed, passed } from './check.ts'
 
@@ -16,9 +15,8 @@ const MAX_UNCHAINED_SECONDS = 300
 
 const MAX_NAMED = 5
 
-/** Checks that background work makes progress. @param database undefined if it cannot be queried */
-export function checkWork(database: Database | undefined, at: Date): Promise<Check[]> {
-  const store = database && createStore(database)
+/** Checks that background work makes progress. @param store undefined if the database cannot be queried */
+export function checkWork(store: Store | undefined, at: Date): Promise<Check[]> {
   return examine('Work', workChecks, () => (store ? { store, at } : 'the database cannot be read'))
 }
 
