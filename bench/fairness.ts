@@ -45,7 +45,7 @@ async function compareIssuing(kind: string, url: string): Promise<void> {
   const store = createStore(database)
   const measure = async (isSuspended: boolean) => {
     const suspendedAt = isSuspended ? new Date() : null
-    await store.transaction((tx) => tx.workspaces.setSuspended(hog.workspaceId, suspendedAt))
+    await store.transaction((tx) => tx.workspaces.update(hog.workspaceId, { suspendedAt }))
     await sleep(SETTLED_MS)
     return median(await sample(() => issueOne(server.client, ours)))
   }

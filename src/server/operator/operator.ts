@@ -8,7 +8,7 @@ import { type Database, openDatabase, sqliteFile } from '../../storage/db/databa
 import { migrate, pendingMigrations } from '../../storage/db/migrate.ts'
 import { createStore, type Repositories, type Store } from '../../storage/store.ts'
 import type { WorkspaceUsage } from '../../storage/workspaces/limits-repository.ts'
-import type { StoredWorkspace } from '../../storage/workspaces/workspaces-repository.ts'
+import type { StoredWorkspace, WorkspaceChanges } from '../../storage/workspaces/workspaces-repository.ts'
 import { operator } from '../api/audit.ts'
 import { missingDatabase, onDatabase } from '../boot/database-error.ts'
 
@@ -33,7 +33,7 @@ export function withWorkspace<T>(
 }
 
 /** Returns the path of the SQLite file if the file does not exist and opening the database would create it. */
-function databaseToMake(databaseUrl: string): string | undefined {
+export function databaseToMake(databaseUrl: string): string | undefined {
   const file = sqliteFile(databaseUrl)
   return file && !existsSync(file) ? resolve(file) : undefined
 }
@@ -129,56 +129,47 @@ const commands: Partial<Record<AuditAction, string>> = {
 }
 
 /** Suspends a workspace, optionally with its hosted links, or resumes both. Returns the changed workspace. */
-export async function setSuspended(
+export function setSuspended(
   databaseUrl: string,
   nameOrId: string,
   { isSuspended, closesLinks = false, at }: { isSuspended: boolean; closesLinks?: boolean; at: Date },
 ): Promise<StoredWorkspace> {
-  const suspendedAt = isSuspended ? at : null
   const action = isSuspended ? 'workspace.suspend' : 'workspace.resume'
-  const workspace = await changeWorkspace(databaseUrl, nameOrId, { action, at }, (tx, id) =>
-    tx.workspaces.setSuspended(id, suspendedAt, { closesLinks }),
-  )
-  return { ...workspace, suspendedAt, linksClosedAt: closesLinks ? suspendedAt : null }
+  const suspendedAt = isSuspended ? at : null
+  const changes = { suspendedAt, linksClosedAt: closesLinks ? suspendedAt : null }
+  return changeWorkspace(databaseUrl, nameOrId, { action, changes, at })
 }
 
 /** Sets when a workspace ends (null: never). Returns the changed workspace. */
-export async function setExpiry(
+export function setExpiry(
   databaseUrl: string,
   nameOrId: string,
   { expiresAt, at }: { expiresAt: Date | null; at: Date },
 ): Promise<StoredWorkspace> {
-  const workspace = await changeWorkspace(databaseUrl, nameOrId, { action: 'workspace.update', at }, (tx, id) =>
-    tx.workspaces.setExpiry(id, expiresAt),
-  )
-  return { ...workspace, expiresAt }
+  return changeWorkspace(databaseUrl, nameOrId, { action: 'workspace.update', changes: { expiresAt }, at })
 }
 
-export async function setOfflineScanning(
+export function setOfflineScanning(
   databaseUrl: string,
   nameOrId: string,
   { allowed, at }: { allowed: boolean; at: Date },
 ): Promise<StoredWorkspace> {
-  const action = 'workspace.offline-scanning'
-  const workspace = await changeWorkspace(databaseUrl, nameOrId, { action, at }, (tx, id) =>
-    tx.workspaces.setOfflineScanning(id, allowed),
-  )
-  return { ...workspace, offlineScanning: allowed }
+  const changes = { offlineScanning: allowed }
+  return changeWorkspace(databaseUrl, nameOrId, { action: 'workspace.offline-scanning', changes, at })
 }
 
-/** Changes a workspace and records the action, in one transaction. @returns the workspace before the change */
+/** Changes a workspace and records the action, in one transaction. Returns the changed workspace. */
 function changeWorkspace(
   databaseUrl: string,
   nameOrId: string,
-  { action, at }: { action: AuditAction; at: Date },
-  change: (tx: Repositories, id: string) => Promise<void>,
+  { action, changes, at }: { action: AuditAction; changes: WorkspaceChanges; at: Date },
 ): Promise<StoredWorkspace> {
   return withWorkspace({ database: databaseUrl, workspace: nameOrId }, async (workspace, store) => {
     await store.transaction(async (tx) => {
-      await change(tx, workspace.id)
+      await tx.workspaces.update(workspace.id, changes)
       await auditOperator(tx, workspace.id, { action, targetId: workspace.id }, at)
     })
-    return workspace
+    return { ...workspace, ...changes }
   })
 }
 

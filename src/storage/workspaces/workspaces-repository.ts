@@ -7,6 +7,7 @@ const WORKSPACE = mapping({
   id: text,
   name: text,
   createdAt: time,
+  /** If set, the tokens of the workspace are rejected, and its jobs wait. */
   suspendedAt: optionalTime,
   /** The time after which the tokens of the workspace are rejected. */
   expiresAt: optionalTime,
@@ -17,6 +18,8 @@ const WORKSPACE = mapping({
 })
 
 export interface StoredWorkspace extends RecordOf<typeof WORKSPACE> {}
+
+export type WorkspaceChanges = Partial<Omit<StoredWorkspace, 'id' | 'name' | 'createdAt'>>
 
 export class Workspaces extends Repository {
   /** Returns `undefined` if the name is in use. */
@@ -58,25 +61,7 @@ export class Workspaces extends Repository {
     return (await this.db('workspaces').first('id')) === undefined
   }
 
-  /**
-   * Suspends a workspace, or resumes it if `at` is null.
-   * @param options.closesLinks whether hosted links to passes are rejected until the workspace resumes
-   */
-  async setSuspended(id: string, at: Date | null, { closesLinks = false } = {}): Promise<void> {
-    const suspendedAt = at?.getTime() ?? null
-    await this.db('workspaces')
-      .where({ id })
-      .update({ suspended_at: suspendedAt, links_closed_at: closesLinks ? suspendedAt : null })
-  }
-
-  /** Sets the time after which the tokens of a workspace are rejected; null for never. */
-  async setExpiry(id: string, expiresAt: Date | null): Promise<void> {
-    await this.db('workspaces')
-      .where({ id })
-      .update({ expires_at: expiresAt?.getTime() ?? null })
-  }
-
-  async setOfflineScanning(id: string, allowed: boolean): Promise<void> {
-    await this.db('workspaces').where({ id }).update({ offline_scanning: allowed })
+  async update(id: string, changes: WorkspaceChanges): Promise<void> {
+    await this.db('workspaces').where({ id }).update(WORKSPACE.write(changes))
   }
 }

@@ -64,7 +64,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
 
     test('rejects tokens of a suspended or expired workspace', async () => {
       const [suspended, ended] = [await api.workspace(), await api.workspace()]
-      await api.services.store.transaction((tx) => tx.workspaces.setSuspended(suspended.id, api.now))
+      await api.services.store.transaction((tx) => tx.workspaces.update(suspended.id, { suspendedAt: api.now }))
       await api.database.writer('workspaces').where({ id: ended.id }).update({ expires_at: api.now.getTime() })
       expect(await rejection(bearer(suspended.token))).toMatchObject({
         status: 403,
@@ -127,7 +127,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const revoked = await api.token(other.id)
     for (const token of [other.token, expiring, revoked]) expect((await statusOf(current, bearer(token)))[0]).toBe(200)
     await revoke(revoked)
-    await api.services.store.transaction((tx) => tx.workspaces.setSuspended(other.id, api.now))
+    await api.services.store.transaction((tx) => tx.workspaces.update(other.id, { suspendedAt: api.now }))
     api.advance(0.5)
     expect(await statusOf(current, bearer(expiring))).toEqual([401, 'TOKEN_EXPIRED'])
     api.advance(0.5)

@@ -101,7 +101,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const open = async ({ hostedLinks }: typeof pass, headers = {}) =>
       api.send('GET', new URL(hostedLinks.apple!).pathname, { headers })
     const suspend = (at: Date | null, closesLinks = false) =>
-      write((tx) => tx.workspaces.setSuspended(workspace.id, at, { closesLinks }))
+      write((tx) => tx.workspaces.update(workspace.id, { suspendedAt: at, linksClosedAt: closesLinks ? at : null }))
 
     await suspend(api.now)
     expect((await open(pass)).status).toBe(200)
@@ -119,14 +119,14 @@ describe.each(oneDialect)('on %s', (dialect) => {
 
   test('a workspace works until its end, and again if the end is moved', async () => {
     const workspace = await api.workspace()
-    await write((tx) => tx.workspaces.setExpiry(workspace.id, inSeconds(60)))
+    await write((tx) => tx.workspaces.update(workspace.id, { expiresAt: inSeconds(60) }))
     expect((await workspace.ok(contract.workspace.get, {})).expiresAt).toBe(inSeconds(60).toISOString())
     api.advance(60)
     expect(await workspace.refused(contract.workspace.get, {})).toMatchObject({
       status: 403,
       errorCode: 'TENANT_EXPIRED',
     })
-    await write((tx) => tx.workspaces.setExpiry(workspace.id, null))
+    await write((tx) => tx.workspaces.update(workspace.id, { expiresAt: null }))
     api.advance(1)
     expect((await workspace.ok(contract.workspace.get, {})).expiresAt).toBeNull()
   })

@@ -134,7 +134,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const ways: ((workspace: TestWorkspace) => Promise<unknown>)[] = [
       ({ id }) => api.database.writer('tokens').where({ workspace_id: id }).update({ revoked_at: 1 }),
       ({ id }) => api.database.writer('tokens').where({ workspace_id: id }).update({ expires_at: 1 }),
-      ({ id }) => store().transaction((tx) => tx.workspaces.setSuspended(id, api.now)),
+      ({ id }) => store().transaction((tx) => tx.workspaces.update(id, { suspendedAt: api.now })),
     ]
     for (const way of ways) {
       const workspace = await api.workspace()

@@ -51,7 +51,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ]
     for (const workspaceId of [suspended, expired]) await insert(store, workspaceId, count)
     await insert(store, other, 1)
-    await store.transaction((tx) => tx.workspaces.setSuspended(suspended, start))
+    await store.transaction((tx) => tx.workspaces.update(suspended, { suspendedAt: start }))
     await database
       .writer('workspaces')
       .where({ id: expired })
@@ -59,7 +59,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const taken = async (at: Date) => (await claim(store, 'issuing', at)).map((job) => job.workspaceId)
     expect([await taken(later(60)), await taken(later(60))]).toEqual([[other], []])
     expect(new Set(await taken(later(59)))).toEqual(new Set([expired]))
-    await store.transaction((tx) => tx.workspaces.setSuspended(suspended, null))
+    await store.transaction((tx) => tx.workspaces.update(suspended, { suspendedAt: null }))
     expect(new Set(await taken(later(60)))).toEqual(new Set([suspended]))
   })
 

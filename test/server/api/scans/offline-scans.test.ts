@@ -372,7 +372,7 @@ describe.each(dialects)('on %s', (dialect) => {
   test('a workspace without offline scanning returns no snapshot and accepts no report', async () => {
     const workspace = await api.workspace()
     const scan = decided({ qrPayload: 'x' })
-    await api.services.store.transaction((tx) => tx.workspaces.setOfflineScanning(workspace.id, false))
+    await api.services.store.transaction((tx) => tx.workspaces.update(workspace.id, { offlineScanning: false }))
     api.advance(2)
     for (const refused of [
       await workspace.refused(snapshot, {}),
@@ -380,7 +380,7 @@ describe.each(dialects)('on %s', (dialect) => {
     ]) {
       expect(refused).toMatchObject({ status: 403, errorCode: 'SCANNER_OFFLINE_DISABLED' })
     }
-    await api.services.store.transaction((tx) => tx.workspaces.setOfflineScanning(workspace.id, true))
+    await api.services.store.transaction((tx) => tx.workspaces.update(workspace.id, { offlineScanning: true }))
     api.advance(2)
     expect(await send(workspace, scan)).toHaveLength(1)
   })
