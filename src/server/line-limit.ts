@@ -1,8 +1,4 @@
-/** A limit on the log lines that unauthenticated clients or repeated failures cause. */
-export interface LineLimit {
-  /** Counts a line, and returns whether to write it. @param source the cause, such as an address or a workspace */
-  admits(source: string): boolean
-}
+export type LineLimit = ReturnType<typeof createLineLimit>
 
 /** The maximum numbers of lines per minute, in total and per source. Without them, a client could fill the disk. */
 const MAX_LINES = 60
@@ -24,11 +20,14 @@ export interface LineLimitOptions {
   now?: () => number
 }
 
-/** @param onLeftOut called after a minute in which lines were omitted. Gets the numbers of omitted lines and sources */
+/**
+ * Creates a limit on the log lines that unauthenticated clients or repeated failures cause.
+ * @param onLeftOut called after a minute in which lines were omitted. Gets the numbers of omitted lines and sources
+ */
 export function createLineLimit(
   onLeftOut: (leftOut: number, sources: number) => void,
   { linesBySource = MAX_LINES_BY_SOURCE, now = monotonicSeconds }: LineLimitOptions = {},
-): LineLimit {
+) {
   let current: Window | undefined
 
   function close(): void {
@@ -45,7 +44,8 @@ export function createLineLimit(
   }
 
   return {
-    admits(source) {
+    /** Counts a line, and returns whether to write it. @param source the cause, such as an address or a workspace */
+    admits(source: string): boolean {
       const window = open()
       const lines = window.bySource.get(source) ?? 0
       if (lines > 0 || window.bySource.size < MAX_SOURCES) window.bySource.set(source, lines + 1)

@@ -1,6 +1,5 @@
 import { performance as eventLoop } from 'node:perf_hooks'
-import { ApiError } from '../../core/errors.ts'
-import { ACTIVE_MS } from '../../storage/db/fair-gate.ts'
+import { ACTIVE_MS, tooMany } from '../../storage/db/fair-gate.ts'
 
 /**
  * The event-loop scheduler, which shares time among workspaces, so that neither thousands of new passes nor expensive
@@ -10,17 +9,7 @@ import { ACTIVE_MS } from '../../storage/db/fair-gate.ts'
  * batch of jobs in flight. Its next large request, list, or batch then waits for as long as the previous one took. Do
  * not use the scheduler for work that waits for the network (decisions/0003).
  */
-export interface EventLoopScheduler {
-  /**
-   * Waits until a request can start. Call the returned function when the request has ended.
-   * @param bytes the size of the body, which approximates the cost of the request. For a list, pass LIST_BYTES
-   * @throws ApiError SERVICE_UNAVAILABLE on timeout
-   */
-  enterRequest(workspaceId: string, bytes: number): Promise<Leave>
-  /** Waits until a batch of `count` jobs, or a part of other long work, can start. */
-  enterJobs(workspaceId: string, count: number): Promise<Leave>
-  close(): void
-}
+export type EventLoopScheduler = ReturnType<typeof createEventLoopScheduler>
 
 /** Reports the end of the work. Call it once, even if the work failed. */
 export type Leave = () => void
@@ -88,9 +77,7 @@ interface Workspace {
   lines: Record<'small' | 'large' | 'jobs', Line>
 }
 
-export function createEventLoopScheduler({
-  measure = utilization(),
-}: EventLoopSchedulerOptions = {}): EventLoopScheduler {
+export function createEventLoopScheduler({ measure = utilization() }: EventLoopSchedulerOptions = {}) {
   const recent = new Map<string, Workspace>()
   /** The workspace with the least use, among the workspaces with recent work. */
   let lightest: Workspace | undefined
@@ -190,11 +177,17 @@ export function createEventLoopScheduler({
   }, REST_MS.least).unref()
 
   return {
-    enterRequest(workspaceId, bytes) {
+    /**
+     * Waits until a request can start. Call the returned function when the request has ended.
+     * @param bytes the size of the body, which approximates the cost of the request. For a list, pass LIST_BYTES
+     * @throws ApiError SERVICE_UNAVAILABLE on timeout
+     */
+    enterRequest(workspaceId: string, bytes: number): Promise<Leave> {
       const kind = bytes === LIST_BYTES ? 'list' : isLarge(bytes) ? 'large' : 'small'
       return enter(workspaceId, kind, 1 + bytes * COST.byte, TIMEOUT_MS)
     },
-    enterJobs: (workspaceId, count) => enter(workspaceId, 'jobs', 1 + count * COST.job),
+    /** Waits until a batch of `count` jobs, or a part of other long work, can start. */
+    enterJobs: (workspaceId: string, count: number) => enter(workspaceId, 'jobs', 1 + count * COST.job),
     close: () => clearInterval(timer),
   }
 }
@@ -204,13 +197,6 @@ function lineOf({ lines }: Workspace, kind: Kind): Line {
 }
 
 const newLine = (): Line => ({ inWork: 0, restsUntil: 0, waiting: new Set() })
-
-function tooMany(): ApiError {
-  return new ApiError('SERVICE_UNAVAILABLE', {
-    message: 'Too many requests of this workspace are waiting. Send fewer concurrently.',
-    headers: { 'retry-after': '1' },
-  })
-}
 
 function utilization(): () => number {
   let last = eventLoop.eventLoopUtilization()

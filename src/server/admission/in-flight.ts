@@ -1,24 +1,15 @@
 import { ApiError } from '../../core/errors.ts'
 import { createCounters } from './counters.ts'
 
-/** Counters of concurrent uses of a workspace in this process, such as requests in flight. */
-export interface InFlight {
-  count(workspaceId: string): number
-  /**
-   * Counts one use until the returned function is called. A party of the workspace, such as a door, is rejected if it
-   * already has as many uses as are free, so that other parties always find free uses.
-   * @throws ApiError TOO_MANY_REQUESTS with Retry-After
-   */
-  enter(workspaceId: string, allowed: number, party?: string): () => void
-}
+export type InFlight = ReturnType<typeof createInFlight>
 
 /**
- * Creates counters by workspace.
+ * Creates counters of the concurrent uses of each workspace in this process, such as requests in flight.
  * @param what the name of the limit, and the plural name of the counted things for error messages
  */
 export function createInFlight(
   what: { limit: string; noun: string } = { limit: 'requestsInFlight', noun: 'requests in flight' },
-): InFlight {
+) {
   const { of: count, add } = createCounters()
   function reject(subject: string, allowed: number, used: number): never {
     throw new ApiError('TOO_MANY_REQUESTS', {
@@ -29,7 +20,12 @@ export function createInFlight(
   }
   return {
     count,
-    enter(workspaceId, allowed, party) {
+    /**
+     * Counts one use until the returned function is called. A party of the workspace, such as a door, is rejected if it
+     * already has as many uses as are free, so that other parties always find free uses.
+     * @throws ApiError TOO_MANY_REQUESTS with Retry-After
+     */
+    enter(workspaceId: string, allowed: number, party?: string): () => void {
       const used = count(workspaceId)
       if (used >= allowed) reject('workspace', allowed, used)
       const keys = [workspaceId]
@@ -46,26 +42,7 @@ export function createInFlight(
   }
 }
 
-/**
- * Limits the bodies of concurrent requests, per process and per workspace. Otherwise, large bodies would use up the
- * memory, because the parsed text, values, and rows take several times the size of a body.
- */
-export interface BodyRoom {
-  /**
-   * Creates an empty reservation for the body of a request. Call `leave` when the response is ready. A party of the
-   * workspace, such as a door, must leave as much memory free as it uses, so that other parties always find memory.
-   */
-  enter(workspaceId: string, party?: string): BodyPlace
-}
-
-/** A reservation that grows while a body arrives. */
-export interface BodyPlace {
-  /**
-   * @throws ApiError TOO_MANY_REQUESTS at the limit of the workspace, SERVICE_UNAVAILABLE at the limit of the process
-   */
-  reserve(bytes: number): void
-  leave(): void
-}
+export type BodyRoom = ReturnType<typeof createBodyRoom>
 
 /** The maximum number of bytes of request bodies in memory, per process and per workspace. */
 export interface BodyRoomOptions {
@@ -75,12 +52,21 @@ export interface BodyRoomOptions {
   toError?: (isOfWorkspace: boolean) => ApiError
 }
 
-export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRoomOptions = BODY_BYTES): BodyRoom {
+/**
+ * Limits the bodies of concurrent requests, per process and per workspace. Otherwise, large bodies would use up the
+ * memory, because the parsed text, values, and rows take several times the size of a body.
+ */
+export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRoomOptions = BODY_BYTES) {
   const held = createCounters()
   let total = 0
 
   return {
-    enter(workspaceId, party) {
+    /**
+     * Creates an empty reservation for the body of a request, which grows while the body arrives. Call `leave` when the
+     * response is ready. A party of the workspace, such as a door, must leave as much memory free as it uses, so that
+     * other parties always find memory.
+     */
+    enter(workspaceId: string, party?: string) {
       const keys = party === undefined ? [workspaceId] : [workspaceId, party]
       let reserved = 0
 
@@ -91,7 +77,11 @@ export function createBodyRoom({ processBytes, workspaceBytes, toError }: BodyRo
       }
 
       return {
-        reserve(bytes) {
+        /**
+         * @throws ApiError TOO_MANY_REQUESTS at the limit of the workspace, SERVICE_UNAVAILABLE at the limit of the
+         * process
+         */
+        reserve(bytes: number): void {
           const used = held.of(workspaceId)
           const own = party === undefined ? 0 : held.of(party) + bytes
           if (used + bytes + own > workspaceBytes) {

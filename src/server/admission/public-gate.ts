@@ -1,17 +1,7 @@
 import { ApiError } from '../../core/errors.ts'
 import { createCounters } from './counters.ts'
 
-/**
- * Limits concurrent requests without a token, in total and per address. Otherwise, unauthenticated clients could use up
- * the server. Requests above the limit wait for up to `timeoutMs`.
- */
-export interface PublicGate {
-  /**
-   * Waits until a request can start. Call the returned function when the request has ended.
-   * @throws ApiError SERVICE_UNAVAILABLE with Retry-After
-   */
-  enter(address: string): Promise<() => void>
-}
+export type PublicGate = ReturnType<typeof createPublicGate>
 
 export interface PublicGateOptions {
   /** The maximum number of concurrent requests. */
@@ -36,7 +26,11 @@ interface Waiter {
   admit(): void
 }
 
-export function createPublicGate(options: Partial<PublicGateOptions> = {}): PublicGate {
+/**
+ * Limits concurrent requests without a token, in total and per address. Otherwise, unauthenticated clients could use up
+ * the server. Requests above the limit wait for up to `timeoutMs`.
+ */
+export function createPublicGate(options: Partial<PublicGateOptions> = {}) {
   const { atOnce, atOnceByAddress, waitingByAddress, waiting, timeoutMs } = { ...PUBLIC_LIMITS, ...options }
   const inside = createCounters()
   const outside = createCounters()
@@ -79,7 +73,11 @@ export function createPublicGate(options: Partial<PublicGateOptions> = {}): Publ
   }
 
   return {
-    async enter(address) {
+    /**
+     * Waits until a request can start. Call the returned function when the request has ended.
+     * @throws ApiError SERVICE_UNAVAILABLE with Retry-After
+     */
+    async enter(address: string): Promise<() => void> {
       if (hasRoom(address)) return admit(address)
       if (outside.of(address) >= waitingByAddress || outside.total() >= waiting) throw full()
       return wait(address)

@@ -143,25 +143,7 @@ interface Rate {
 }
 
 /** Rate limits by key. Times are in seconds of a monotonic clock. */
-export interface Buckets {
-  /**
-   * Counts a request and returns undefined, or returns the seconds until the request is allowed. A request with a
-   * `cost` above 1 is allowed if one request remains, and counts as `cost` requests. Later requests then wait until the
-   * bucket is refilled. A party of a shared key can be rejected earlier (`partyWeight`), so that requests remain for
-   * other parties.
-   */
-  take(key: string, now: number, cost?: number, party?: string): number | undefined
-  /**
-   * Returns the number of requests that this process admitted, by key. A count only grows, until it is dropped
-   * USAGE_TTL_SECONDS after the last request of its key.
-   */
-  usage(now: number): Record<string, number>
-  /** Deducts the `count` requests that the process `from` admitted since its usage was last read. */
-  merge(from: string, key: string, count: number, now: number): void
-  /** Divides the remaining requests among this and the other processes. Call it after an exchange of usage. */
-  share(processes: number, now: number): void
-  size(): number
-}
+export type Buckets = ReturnType<typeof createBuckets>
 
 interface Bucket {
   /** The remaining requests of all processes, as far as this process knows. Negative if they admitted too many. */
@@ -188,7 +170,7 @@ const LEAST_PART = 0.01
  * Creates token buckets that several processes share. Each process has a copy of the buckets, and admits at most its
  * share. At each exchange of usage, it deducts the requests that the other processes admitted.
  */
-export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buckets {
+export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate) {
   const capacity = Math.max(1, burst)
   const buckets = new Map<string, Bucket>()
   let instances = 1
@@ -235,7 +217,13 @@ export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buck
   }
 
   return {
-    take(key, now, cost = 1, party) {
+    /**
+     * Counts a request and returns undefined, or returns the seconds until the request is allowed. A request with a
+     * `cost` above 1 is allowed if one request remains, and counts as `cost` requests. Later requests then wait until
+     * the bucket is refilled. A party of a shared key can be rejected earlier (`partyWeight`), so that requests remain
+     * for other parties.
+     */
+    take(key: string, now: number, cost = 1, party?: string): number | undefined {
       const bucket = open(key, now)
       fill(bucket, now)
       const free = instances === 1 ? bucket.level : Math.min(bucket.level, bucket.allowance)
@@ -250,7 +238,11 @@ export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buck
       return undefined
     },
 
-    usage(now) {
+    /**
+     * Returns the number of requests that this process admitted, by key. A count only grows, until it is dropped
+     * USAGE_TTL_SECONDS after the last request of its key.
+     */
+    usage(now: number): Record<string, number> {
       const counts: [string, number][] = []
       for (const [key, bucket] of buckets) {
         // Stop reporting an idle key, and reset its count: other instances treat a count that reappears as new.
@@ -265,7 +257,8 @@ export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buck
       return Object.fromEntries(counts)
     },
 
-    merge(from, key, count, now) {
+    /** Deducts the `count` requests that the process `from` admitted since its usage was last read. */
+    merge(from: string, key: string, count: number, now: number): void {
       const bucket = open(key, now)
       fill(bucket, now)
       // Limit how far a level falls below zero. Otherwise, a key could wait for much longer than a burst takes to
@@ -274,7 +267,8 @@ export function createBuckets({ perSecond, burst, partyWeight = 1 }: Rate): Buck
       bucket.others.set(from, now)
     },
 
-    share(processes, now) {
+    /** Divides the remaining requests among this and the other processes. Call it after an exchange of usage. */
+    share(processes: number, now: number): void {
       instances = processes
       for (const [key, bucket] of buckets) {
         fill(bucket, now)

@@ -5,10 +5,6 @@ import type { Buckets } from '../admission/rate-limit.ts'
 import type { Services } from '../context.ts'
 import { monotonicSeconds } from '../line-limit.ts'
 
-export interface Instances {
-  stop(): Promise<void>
-}
-
 /**
  * The interval of exchanges is BUSY_MS while any of several servers admits requests, else REST_MS. A single server only
  * reads.
@@ -32,7 +28,7 @@ interface KnownInstance {
  * once. A server counts as alive while its row changes. Each server measures this with its own clock, so that clocks
  * can differ.
  */
-export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, buckets: Buckets): Instances {
+export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, buckets: Buckets) {
   const id = randomUUID()
   const known = new Map<string, KnownInstance>()
   const stopped = new AbortController()
@@ -93,7 +89,7 @@ export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, 
 
   const running = loop()
   return {
-    async stop() {
+    async stop(): Promise<void> {
       stopped.abort()
       await running
       await store

@@ -7,12 +7,7 @@ import type { Config } from '../config.ts'
 import { ListenError } from '../listen-error.ts'
 import { type ConnectionsOptions, createConnections } from './connections.ts'
 
-export interface Listener {
-  /** Adds `Connection: close` to responses, so that clients close their connections. Requests are still served. */
-  drain(): void
-  /** Stops accepting connections, and waits for requests in flight. */
-  close(): Promise<void>
-}
+export type Listener = Awaited<ReturnType<typeof startListener>>
 
 /**
  * The time for which a client can read a response that was sent before its whole request arrived. When the server
@@ -30,7 +25,7 @@ export async function startListener(
   port: number,
   handler: (...args: Parameters<RequestListener>) => unknown,
   options: ConnectionsOptions,
-): Promise<Listener> {
+) {
   let isDraining = false
   const connections = createConnections(options)
   const respond = connections.oneAtATime((request, response) => {
@@ -58,10 +53,12 @@ export async function startListener(
   connections.watch(server)
   let closing: Promise<void> | undefined
   return {
-    drain() {
+    /** Adds `Connection: close` to responses, so that clients close their connections. Requests are still served. */
+    drain(): void {
       isDraining = true
     },
-    close() {
+    /** Stops accepting connections, and waits for requests in flight. */
+    close(): Promise<void> {
       isDraining = true
       connections.closeHeld()
       closing ??= close(server, connections.closeUnused)

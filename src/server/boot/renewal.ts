@@ -14,12 +14,6 @@ export interface WatchAppleFilesOptions {
   log: Pick<Logger, 'info' | 'error'>
 }
 
-export interface AppleFilesWatch {
-  /** Checks now. The watch also checks every 3 seconds. */
-  check(): void
-  stop(): Promise<void>
-}
-
 /**
  * The interval of checks, in milliseconds. New files are loaded by the second check that reads them, which must be at
  * most 10 seconds after the change.
@@ -32,29 +26,30 @@ const CHECK_MS = 3_000
  * certificate stays in use, and the log gives the reason once. The files are replaced one after the other. A change is
  * therefore loaded only when two checks in a row have read the same content.
  */
-export function watchAppleFiles({ config, identities, renew, clock, log }: WatchAppleFilesOptions): AppleFilesWatch {
+export function watchAppleFiles({ config, identities, renew, clock, log }: WatchAppleFilesOptions) {
   let taken: string | undefined
   let seen: string | undefined
   let loggedReason: string | undefined
 
+  /** Checks now. A timer also does this every 3 seconds. */
   function check(): void {
+    let credentials: AppleCredentials | undefined
     let found: string
-    let take: () => void
     try {
-      const credentials = readAppleCredentials(config)
+      credentials = readAppleCredentials(config)
       const { certificate, key, wwdr } = credentials
       found = [certificate, key, wwdr].map(({ pem }) => hash('sha256', pem)).join()
-      take = () => takeOver(credentials)
     } catch (error) {
       // A file can be missing during its replacement, so log the error only if the next check finds the same error.
       found = (error as Error).message
-      take = () => {
-        throw error
-      }
     }
     if (!isSettled(found)) return
+    if (!credentials) {
+      logRejection(found)
+      return
+    }
     try {
-      take()
+      takeOver(credentials)
       taken = found
       loggedReason = undefined
     } catch (error) {

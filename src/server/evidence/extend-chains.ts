@@ -7,7 +7,7 @@ import type { Block, ChainKey, PendingEntries } from '../../storage/evidence/cha
 import type { Entry } from '../../storage/evidence/entries.ts'
 import type { Repositories, Services } from '../context.ts'
 import { createPace } from '../jobs/chunks.ts'
-import type { SigningKeys } from './signing-keys.ts'
+import { nameOf, type SigningKeys } from './signing-keys.ts'
 
 export interface Chaining extends Pick<Services, 'store' | 'clock' | 'log' | 'signingKeys'> {
   /** The time at which each broken chain was last logged, by its name. A broken chain is logged once an hour. */
@@ -114,10 +114,6 @@ async function findFault(tx: Repositories, head: SignedHead, signingKeys: Signin
       return 'none of the server keys (see PASSES_PREVIOUS_SERVER_KEYS) decrypts the key that signs a chain'
     throw error
   }
-}
-
-function nameOf({ workspaceId, chain }: ChainKey): string {
-  return `${workspaceId} ${chain}`
 }
 
 const BLOCK = 1_000

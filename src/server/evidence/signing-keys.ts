@@ -6,22 +6,7 @@ import type { SignedHead } from '../../core/rules/evidence/verification.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import type { Logger } from '../log.ts'
 
-/** The keys that sign the heads (ends) of chains. Each workspace has a key, which is stored encrypted. */
-export interface SigningKeys {
-  /** Returns the head with its signature. Creates the key of the workspace if it has none. @throws SealError */
-  sign(tx: Repositories, head: Head): Promise<SignedHead>
-  /**
-   * Whether the signature of a head is valid. A head without a signature is valid only while the workspace has no key,
-   * so that an attacker cannot replace a chain with a new one.
-   * @throws SealError
-   */
-  isSound(tx: Repositories, head: SignedHead): Promise<boolean>
-  /**
-   * Encrypts the keys again under the current server key, so that previous server keys can be retired. A key that
-   * cannot be decrypted stays unchanged and is logged, so that a server can still start.
-   */
-  reseal(store: Store, log: Pick<Logger, 'error'>): Promise<void>
-}
+export type SigningKeys = ReturnType<typeof createSigningKeys>
 
 interface KeyPair {
   privateKey: KeyObject
@@ -30,7 +15,8 @@ interface KeyPair {
 
 const MAX_KEPT = 10_000
 
-export function createSigningKeys({ current, previous }: ServerKeys): SigningKeys {
+/** Creates the keys that sign the heads (ends) of chains. Each workspace has a key, which is stored encrypted. */
+export function createSigningKeys({ current, previous }: ServerKeys) {
   const keys = [current, ...previous]
   const opened = new Map<string, KeyPair>()
   // The heads that this process last signed. Comparing a head with the last signed head is as safe as verifying its
@@ -51,21 +37,31 @@ export function createSigningKeys({ current, previous }: ServerKeys): SigningKey
   }
 
   return {
-    async sign(tx, head) {
+    /** Returns the head with its signature. Creates the key of the workspace if it has none. @throws SealError */
+    async sign(tx: Repositories, head: Head): Promise<SignedHead> {
       const { privateKey } = await open(tx, head.workspaceId)
       const one = { ...head, signature: signHead(head, privateKey) }
       if (signed.size >= MAX_KEPT) signed.clear()
       signed.set(nameOf(head), one)
       return one
     },
-    async isSound(tx, head) {
+    /**
+     * Whether the signature of a head is valid. A head without a signature is valid only while the workspace has no
+     * key, so that an attacker cannot replace a chain with a new one.
+     * @throws SealError
+     */
+    async isSound(tx: Repositories, head: SignedHead): Promise<boolean> {
       if (head.signature.length === 0) return (await tx.chainHeads.findKeys(head.workspaceId)) === undefined
       const last = signed.get(nameOf(head))
       if (last && isSameHead(last, head) && isSameDigest(last.signature, head.signature)) return true
       const { publicKey } = await open(tx, head.workspaceId)
       return isSignedBy(head, head.signature, publicKey)
     },
-    async reseal(store, log) {
+    /**
+     * Encrypts the keys again under the current server key, so that previous server keys can be retired. A key that
+     * cannot be decrypted stays unchanged and is logged, so that a server can still start.
+     */
+    async reseal(store: Store, log: Pick<Logger, 'error'>): Promise<void> {
       for (const { workspaceId, sealedKey } of await store.chainHeads.listKeys()) {
         if (isSealedUnder(sealedKey, current)) continue
         const row = rowOf(workspaceId)
@@ -79,7 +75,7 @@ export function createSigningKeys({ current, previous }: ServerKeys): SigningKey
   }
 }
 
-function nameOf({ workspaceId, chain }: Head): string {
+export function nameOf({ workspaceId, chain }: Pick<Head, 'workspaceId' | 'chain'>): string {
   return `${workspaceId} ${chain}`
 }
 

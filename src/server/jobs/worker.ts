@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DiscardError, RescheduleError } from '../../core/errors.ts'
+import { groupBy } from '../../core/group-by.ts'
 import { jobBackoffSeconds, MAX_JOB_ATTEMPTS } from '../../core/rules/sending/retries.ts'
 import { isTaken, isUnavailable } from '../../storage/db/database-errors.ts'
 import {
@@ -46,16 +47,7 @@ export interface WorkerOptions {
   pollSeconds?: number
 }
 
-export interface Worker {
-  /** Polls a queue immediately. Called after this process committed jobs of the queue. */
-  wake: OnDue
-  /** Whether each queue was polled recently (`ALIVE_MS`) or has no free slot. False while the worker stops. */
-  isRunning(): boolean
-  /** Stops claiming jobs and waits for in-flight jobs to finish. */
-  stop(): Promise<void>
-  /** Returns in-flight jobs to the queue without counting an attempt. Call it before the process exits. */
-  abandon(): Promise<void>
-}
+export type Worker = ReturnType<typeof startWorker>
 
 const NACK_RETRY_MS = 250
 
@@ -66,7 +58,7 @@ const ALIVE_MS = 30_000
  * Starts a loop for each queue and priority. The loops claim jobs from the outbox, so that any number of workers and
  * processes can share the work.
  */
-export function startWorker(services: Services, options: WorkerOptions): Worker {
+export function startWorker(services: Services, options: WorkerOptions) {
   const wake: OnDue = (place) => running.find((one) => one.place === place)?.wake()
   const running = [
     startQueue(services, { ...options, wakeOther: wake, place: 'quarantine', settings: quarantineOptions }),
@@ -77,13 +69,17 @@ export function startWorker(services: Services, options: WorkerOptions): Worker 
   ]
   let isStopping = false
   return {
+    /** Polls a queue immediately. Call it after this process committed jobs of the queue. */
     wake,
+    /** Whether each queue was polled recently (`ALIVE_MS`) or has no free slot. False while the worker stops. */
     isRunning: () => !isStopping && running.every((queue) => queue.isAlive()),
-    async stop() {
+    /** Stops claiming jobs and waits for in-flight jobs to finish. */
+    async stop(): Promise<void> {
       isStopping = true
       await Promise.all(running.map((queue) => queue.stop()))
     },
-    async abandon() {
+    /** Returns in-flight jobs to the queue without counting an attempt. Call it before the process exits. */
+    async abandon(): Promise<void> {
       await Promise.all(running.map((queue) => queue.abandon()))
     },
   }
@@ -217,16 +213,8 @@ function startQueue(services: Services, { place, settings, wakeOther, ...options
   }
 
   async function runAll(jobs: Job[], slot: Slot): Promise<void> {
-    const kinds = [...new Set(jobs.map((job) => job.kind))]
-    await allEnded(
-      kinds.map((kind) =>
-        run(
-          kind,
-          jobs.filter((job) => job.kind === kind),
-          slot,
-        ),
-      ),
-    )
+    const byKind = groupBy(jobs, ({ kind }) => kind)
+    await allEnded([...byKind].map(([kind, some]) => run(kind, some, slot)))
   }
 
   /**

@@ -11,15 +11,7 @@ export interface Email {
   id: string
 }
 
-export interface Mailer {
-  /**
-   * @throws DiscardError if the SMTP server permanently rejects the address or the content
-   * @throws RescheduleError if the SMTP server does not accept email now. The error counts as an attempt only if the
-   * SMTP server rejected the address
-   */
-  send(email: Email): Promise<void>
-  close(): void
-}
+export type Mailer = ReturnType<typeof createMailer>
 
 export interface MailSettings {
   /** The address of the SMTP server: smtp:// or smtps://, with the user and the password. */
@@ -36,10 +28,7 @@ const MAX_CONNECTIONS = 3
 const RETRY_SECONDS = 30
 
 /** @param onAttempt called after each attempt, with the reason if the SMTP server does not accept email */
-export function createMailer(
-  { url, from }: MailSettings,
-  onAttempt: (reason?: string) => void = () => undefined,
-): Mailer {
+export function createMailer({ url, from }: MailSettings, onAttempt: (reason?: string) => void = () => undefined) {
   const options = connectionOptions(url)
   const { hostname } = new URL(url)
   const transport = createTransport({
@@ -51,7 +40,12 @@ export function createMailer(
     disableUrlAccess: true,
   })
   return {
-    async send({ to, subject, text, html, id }) {
+    /**
+     * @throws DiscardError if the SMTP server permanently rejects the address or the content
+     * @throws RescheduleError if the SMTP server does not accept email now. The error counts as an attempt only if the
+     * SMTP server rejected the address
+     */
+    async send({ to, subject, text, html, id }: Email): Promise<void> {
       try {
         await transport.sendMail({
           from,

@@ -4,17 +4,7 @@ import { findUnavailability } from '../../storage/db/database-errors.ts'
 import { assertWritable, findClockSkew } from '../../storage/operations/overview.ts'
 import type { Logger } from '../log.ts'
 
-export interface DatabaseWatch {
-  /** Checks the database now. A timer also does this every 5 seconds. */
-  probe(): Promise<void>
-  /** Whether a row can be written and committed. Always true for a frozen server. */
-  isWritable(): boolean
-  /** The seconds by which this server's clock is ahead of PostgreSQL's; undefined for SQLite. */
-  clockSkewSeconds(): number | undefined
-  /** Whether the clocks differ by more than `MAX_SKEW_SECONDS`. This server then runs no jobs and signs no webhooks. */
-  isClockOff(): boolean
-  stop(): Promise<void>
-}
+export type DatabaseWatch = Awaited<ReturnType<typeof startDatabaseWatch>>
 
 export interface DatabaseWatchOptions {
   database: Database
@@ -40,7 +30,7 @@ const INTERVAL_MS = 5_000
 const RECOVERY_INTERVAL_MS = 1_000
 
 /** Writes to the database and compares the clocks, now and every 5 seconds. Resolves after the first check. */
-export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise<DatabaseWatch> {
+export async function startDatabaseWatch(options: DatabaseWatchOptions) {
   const { database, clock, log, isFrozen } = options
   const { dialect } = database
   // Use connections with the time limit of requests. Otherwise, a lock or a broken connection could stop the watch.
@@ -90,11 +80,15 @@ export async function startDatabaseWatch(options: DatabaseWatchOptions): Promise
   await probe()
   const running = loop()
   return {
+    /** Checks the database now. A timer also does this every 5 seconds. */
     probe,
+    /** Whether a row can be written and committed. Always true for a frozen server. */
     isWritable: () => isWritable,
+    /** The seconds by which this server's clock is ahead of PostgreSQL's; undefined for SQLite. */
     clockSkewSeconds: () => skewSeconds,
+    /** Whether the clocks differ by more than `MAX_SKEW_SECONDS`. This server then runs no jobs and signs no webhooks. */
     isClockOff: () => reported === 'off',
-    async stop() {
+    async stop(): Promise<void> {
       stopped.abort()
       await running
     },

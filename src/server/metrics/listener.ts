@@ -25,29 +25,16 @@ export interface StartMetricsOptions {
 export async function startMetrics(
   { store, metrics, clock, log }: JobServices & Pick<Services, 'metrics'>,
   { config, certificates, version, isDamaged, watch }: StartMetricsOptions,
-): Promise<MetricsListener | undefined> {
+) {
   if (!config.metrics) return undefined
   const { host, port } = config.metrics
   metrics.buildInfo.set({ version, node: process.versions.node, role: config.role }, 1)
   registerGauges(metrics, { store, certificates, isDamaged, watch, clock, log })
   try {
-    return await startMetricsListener({ host, port, registry: metrics.registry, log })
+    return await startMetricsListener({ host, port }, metrics.registry, log)
   } catch (error) {
     throw new ListenError({ host, port }, error, '--metrics-port or --metrics-host')
   }
-}
-
-export interface MetricsListener {
-  url: string
-  close(): Promise<void>
-}
-
-interface MetricsListenerOptions {
-  host: string
-  /** The port; 0 uses any free one. */
-  port: number
-  registry: Registry
-  log: Logger
 }
 
 const PATH = '/metrics'
@@ -58,7 +45,7 @@ const SLOW_SOCKETS = { headersTimeout: 10_000, connectionsCheckingInterval: 500 
  * Starts a separate listener, so that an operator can protect metrics differently from the API. A worker has no other
  * listener.
  */
-async function startMetricsListener({ host, port, registry, log }: MetricsListenerOptions): Promise<MetricsListener> {
+async function startMetricsListener({ host, port }: NonNullable<Config['metrics']>, registry: Registry, log: Logger) {
   collectDefaultMetrics({ register: registry })
   const server = createServer(SLOW_SOCKETS, async (request, response) => {
     if (request.url?.split('?')[0] !== PATH) {
@@ -83,7 +70,7 @@ async function startMetricsListener({ host, port, registry, log }: MetricsListen
   const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
   return {
     url: `http://${name}:${address.port}${PATH}`,
-    async close() {
+    async close(): Promise<void> {
       const closed = once(server, 'close')
       server.close()
       server.closeAllConnections()
@@ -95,11 +82,7 @@ async function startMetricsListener({ host, port, registry, log }: MetricsListen
 /** The time for which all scrapes share one read of the database. */
 const CACHE_MS = 5_000
 
-export interface GaugesOptions extends Pick<StartMetricsOptions, 'certificates' | 'isDamaged' | 'watch'> {
-  store: Store
-  clock: () => Date
-  log: Logger
-}
+type GaugesOptions = JobServices & Pick<StartMetricsOptions, 'certificates' | 'isDamaged' | 'watch'>
 
 function registerGauges({ registry }: Metrics, options: GaugesOptions): void {
   const { store, certificates, isDamaged, watch, clock, log } = options

@@ -8,6 +8,7 @@ import type { HandOverFilter, HandOverPass } from '../../storage/operations/hand
 import type { Store } from '../../storage/store.ts'
 import { SERVER_IDENTITY, type StoredIdentity } from '../../storage/workspaces/identities-repository.ts'
 import { createDefinitions, type Definitions } from '../wallet-sync/definitions.ts'
+import { getIdentity } from './manage-identities.ts'
 import { auditOperator, getWorkspace, OperatorError } from './operator.ts'
 
 export interface HandOverSearch {
@@ -57,20 +58,6 @@ export interface HandOverCounts {
   valuesLeftOut: number
 }
 
-export interface OpenHandOver {
-  /** The number of passes to read. Each pass is read twice, the first time only for the column names. */
-  total: number
-  header: string[]
-  pages: AsyncIterable<string[][]>
-  /** The rows for `passes balances import`: an entry for each balance that differs from its start value. */
-  balances: AsyncIterable<string[][]>
-  /** The counts of the pages that were read so far. */
-  counts: HandOverCounts
-  identities: Record<Platform, Set<string>>
-  /** Records the hand-over and its counts, but no pass data, in the audit log. */
-  audit(at: Date): Promise<void>
-}
-
 export interface HandOverOptions {
   at: Date
   names: OwnNames
@@ -90,11 +77,7 @@ const MAX_VARIABLES = 1_000
  * server is read-only (`serve --freeze`).
  * @throws OperatorError if a name is unknown or ambiguous; the reason of the signal if the signal aborts
  */
-export async function openHandOver(
-  store: Store,
-  search: HandOverSearch,
-  options: HandOverOptions,
-): Promise<OpenHandOver> {
+export async function openHandOver(store: Store, search: HandOverSearch, options: HandOverOptions) {
   const { at, signal, onProgress } = options
   const { id: workspaceId, name } = await getWorkspace(store, search.workspace)
   const named = async (table: 'projects' | 'templates', text: string | undefined) => {
@@ -113,7 +96,14 @@ export async function openHandOver(
   }
   const total = await store.handOver.count(workspaceId, filter)
   const variables = await collectVariables(store, { workspaceId, filter }, { signal, onProgress })
-  const counts = { passes: 0, devices: 0, googleObjects: 0, unissued: 0, devicesLeftOut: 0, valuesLeftOut: 0 }
+  const counts: HandOverCounts = {
+    passes: 0,
+    devices: 0,
+    googleObjects: 0,
+    unissued: 0,
+    devicesLeftOut: 0,
+    valuesLeftOut: 0,
+  }
   const rows = createRows(store, { names: options.names, variables, counts })
   async function* passPages() {
     for (let after: string | undefined; ; ) {
@@ -142,13 +132,17 @@ export async function openHandOver(
     for await (const page of passPages()) yield page.flatMap(balanceRows)
   }
   return {
+    /** The number of passes to read. Each pass is read twice, the first time only for the column names. */
     total,
     header: [...COLUMNS, ...variables],
     pages: pages(),
+    /** The rows for `passes balances import`: an entry for each balance that differs from its start value. */
     balances: balances(),
+    /** The counts of the pages that were read so far. */
     counts,
     identities: rows.identities,
-    async audit(moment) {
+    /** Records the hand-over and its counts, but no pass data, in the audit log. */
+    async audit(moment: Date): Promise<void> {
       const entry = { action: 'pass.export' as const, targetId: null, targetCount: counts.passes }
       await store.transaction((tx) => auditOperator(tx, workspaceId, entry, moment))
     },
@@ -178,10 +172,7 @@ function isUnissued({ status }: HandOverPass['pass']): boolean {
 async function findIdentity(store: Store, name: string | undefined): Promise<string | null | undefined> {
   if (name === undefined) return undefined
   if (name === SERVER_IDENTITY) return null
-  const identity = await store.identities.findAny({ name })
-  if (!identity)
-    throw new OperatorError(`Identity ${name} not found. To list all identities, run "passes identity list".`)
-  return identity.id
+  return (await getIdentity(store, name)).id
 }
 
 async function collectVariables(

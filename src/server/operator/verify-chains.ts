@@ -136,13 +136,10 @@ async function findUnchained(
   return unknown.filter(({ id }) => !recent.has(id))
 }
 
-/** A set of IDs without a size limit (a JavaScript Set holds about 16 million). Takes about 100 bytes per ID. */
-interface IdSet {
-  add(id: string): void
-  has(id: string): boolean
-}
+type IdSet = ReturnType<typeof createIdSet>
 
-function createIdSet(): IdSet {
+/** Creates a set of IDs without a size limit (a JavaScript Set holds about 16 million). Takes about 100 bytes per ID. */
+function createIdSet() {
   const parts = new Map<string, Set<string>>()
   const partOf = (id: string) => {
     const key = id.slice(-2)
@@ -150,7 +147,7 @@ function createIdSet(): IdSet {
     parts.set(key, part)
     return part
   }
-  return { add: (id) => partOf(id).add(id), has: (id) => partOf(id).has(id) }
+  return { add: (id: string) => partOf(id).add(id), has: (id: string) => partOf(id).has(id) }
 }
 
 const HOUR_MS = 3_600_000

@@ -8,25 +8,7 @@ import { joined, keysOf, type Overrides } from '../../wallets/google/objects.ts'
 /** The parts of a published version that never change. */
 export type VersionContent = Pick<PublishedVersion, 'id' | 'version' | 'passType' | 'definition'>
 
-/** A cache of published versions, which never change. */
-export interface Definitions {
-  find(workspaceId: string, templateVersionId: string): Promise<Definition | undefined>
-  findVersion(workspaceId: string, templateVersionId: string): Promise<VersionContent | undefined>
-  /**
-   * Returns up to VERSIONS_AT_ONCE versions by ID. Reads all versions that are not cached in one query.
-   * @param from the repositories of a transaction, which must not wait for a second connection
-   */
-  findVersions(
-    workspaceId: string,
-    templateVersionIds: string[],
-    from?: Pick<Store, 'templateVersions'>,
-  ): Promise<Map<string, VersionContent>>
-  /**
-   * Returns the keys of `google.object`, without values, in published versions that are older than the version of the
-   * pass. The object at Google can still have these keys.
-   */
-  listRetired(pass: Pick<StoredPass, 'workspaceId' | 'templateId' | 'templateVersion'>): Promise<Overrides[]>
-}
+export type Definitions = ReturnType<typeof createDefinitions>
 
 /**
  * The size of the cache for all workspaces, measured as JSON: thousands of typical definitions. In memory, a definition
@@ -53,17 +35,22 @@ interface Kept {
   bytes: number
 }
 
-export function createDefinitions(store: Pick<Store, 'templateVersions'>): Definitions {
+/** Creates a cache of published versions, which never change. */
+export function createDefinitions(store: Pick<Store, 'templateVersions'>) {
   const kept = createFairCache<Kept>(MAX_BYTES, ({ bytes }) => bytes)
 
-  async function findVersions(workspaceId: string, ids: string[], { templateVersions } = store) {
+  /**
+   * Returns up to VERSIONS_AT_ONCE versions by ID. Reads all versions that are not cached in one query.
+   * @param from the repositories of a transaction, which must not wait for a second connection
+   */
+  async function findVersions(workspaceId: string, ids: string[], from = store) {
     const found = new Map<string, VersionContent>()
     for (const id of ids) {
       const known = kept.get(workspaceId, id)
       if (known) found.set(id, known.version)
     }
     const unknown = ids.filter((id) => !found.has(id))
-    const read = unknown.length > 0 ? await templateVersions.listByIds(workspaceId, unknown) : []
+    const read = unknown.length > 0 ? await from.templateVersions.listByIds(workspaceId, unknown) : []
     for (const { id, version, passType, definition } of read) {
       const content = { id, version, passType, definition }
       kept.set(workspaceId, id, { version: content, bytes: JSON.stringify(definition).length })
@@ -89,7 +76,15 @@ export function createDefinitions(store: Pick<Store, 'templateVersions'>): Defin
   }
 
   return {
-    async listRetired({ workspaceId, templateId, templateVersion }) {
+    /**
+     * Returns the keys of `google.object`, without values, in published versions that are older than the version of
+     * the pass. The object at Google can still have these keys.
+     */
+    async listRetired({
+      workspaceId,
+      templateId,
+      templateVersion,
+    }: Pick<StoredPass, 'workspaceId' | 'templateId' | 'templateVersion'>): Promise<Overrides[]> {
       if (templateVersion === 1) return []
       const ids = await store.templateVersions.listPublishedBefore(workspaceId, templateId, templateVersion)
       let all: OverrideKeys = {}
@@ -99,7 +94,7 @@ export function createDefinitions(store: Pick<Store, 'templateVersions'>): Defin
       }
       return ids.length > 0 ? [all] : []
     },
-    find: async (workspaceId, templateVersionId) => (await findVersion(workspaceId, templateVersionId))?.definition,
+    find: async (workspaceId: string, id: string) => (await findVersion(workspaceId, id))?.definition,
     findVersion,
     findVersions,
   }

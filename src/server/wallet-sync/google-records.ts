@@ -4,7 +4,6 @@ import type { StoredClass } from '../../storage/passes/google-classes.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import { type GoogleApiError, rejectionOf } from '../../wallets/google/api/api-error.ts'
-import type { LocationRejections } from '../../wallets/google/api/google-api.ts'
 import type { GooglePlace } from '../../wallets/google/resource.ts'
 import { emitHoldings, queueWalletUpdates } from './holders.ts'
 import { recordFailure } from './issuing.ts'
@@ -86,25 +85,22 @@ export function recordRejection(
 
 const Rejection = z.object({ message: z.string(), at: z.string() })
 
-export interface KnownLocationRejections extends LocationRejections {
-  find(issuerId: string): Promise<z.output<typeof Rejection> | undefined>
-  /** Called when Google accepts locations of the issuer again. */
-  clear(issuerId: string): Promise<void>
-}
+export type KnownLocationRejections = ReturnType<typeof createLocationRejections>
 
 /** Stores Google's rejections of locations in the database, so that all processes know them, even after a restart. */
-export function createLocationRejections(store: Store, clock: () => Date): KnownLocationRejections {
+export function createLocationRejections(store: Store, clock: () => Date) {
   const nameOf = (issuerId: string) => `google-locations-refused.${issuerId}`
   return {
-    isRejected: async (issuerId) => (await store.settings.find(nameOf(issuerId))) !== undefined,
-    async find(issuerId) {
+    isRejected: async (issuerId: string) => (await store.settings.find(nameOf(issuerId))) !== undefined,
+    async find(issuerId: string) {
       const value = await store.settings.find(nameOf(issuerId))
       return value === undefined ? undefined : Rejection.parse(JSON.parse(value))
     },
-    async insert(issuerId, message) {
+    async insert(issuerId: string, message: string): Promise<void> {
       const rejection = JSON.stringify({ message, at: clock().toISOString() })
       await store.transaction((tx) => tx.settings.insert(nameOf(issuerId), rejection))
     },
-    clear: (issuerId) => store.transaction((tx) => tx.settings.delete(nameOf(issuerId))),
+    /** Called when Google accepts locations of the issuer again. */
+    clear: (issuerId: string) => store.transaction((tx) => tx.settings.delete(nameOf(issuerId))),
   }
 }

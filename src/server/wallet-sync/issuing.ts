@@ -28,22 +28,7 @@ export interface Outcome {
   rejection?: StoredRejection
 }
 
-/** Issues passes in two steps, `prepare` and `write`, so that the transaction of `write` contains only SQL. */
-export interface Issuing {
-  /** Renders and checks passes for every configured platform. Omits passes that are deleted or already issued. */
-  prepare(workspaceId: string, passIds: string[], at: Date): Promise<Outcome[]>
-  /**
-   * Writes the outcomes with their events. Returns the IDs of passes that are not issued yet, because they changed
-   * after they were rendered.
-   */
-  write(tx: Repositories, workspaceId: string, outcomes: Outcome[], cause: Cause): Promise<string[]>
-  /** Renders the current state of a pass for the platforms, in all languages or only the given one. */
-  render(pass: StoredPass, language?: string): Promise<WalletPass>
-  /**
-   * Renders a pass for Apple, without its class. Needs no query if the version is cached and the pass shows no message.
-   */
-  renderForApple(pass: StoredPass, language?: string): Promise<ApplePass>
-}
+export type Issuing = ReturnType<typeof createIssuing>
 
 export interface Cause {
   at: Date
@@ -51,14 +36,16 @@ export interface Cause {
   correlationIdOf: (passId: string) => string | null
 }
 
+/** Issues passes in two steps, `prepare` and `write`, so that the transaction of `write` contains only SQL. */
 export function createIssuing(
   store: Store,
   wallets: Wallets,
   definitions = createDefinitions(store),
   walletsOf: (pass: IdentityIds) => Promise<Pick<Wallets, 'all'>> = async () => wallets,
-): Issuing {
+) {
   return {
-    async prepare(workspaceId, passIds, at) {
+    /** Renders and checks passes for every configured platform. Omits passes that are deleted or already issued. */
+    async prepare(workspaceId: string, passIds: string[], at: Date): Promise<Outcome[]> {
       const passes = (await store.passes.listByIds(workspaceId, passIds)).filter(isUnissued)
       const ofVersions = [...groupBy(passes, versionIdOf).values()].flat()
       const outcomes: Outcome[] = []
@@ -68,7 +55,16 @@ export function createIssuing(
       return outcomes
     },
 
-    async write(tx, workspaceId, outcomes, { at, correlationIdOf }) {
+    /**
+     * Writes the outcomes with their events. Returns the IDs of passes that are not issued yet, because they changed
+     * after they were rendered.
+     */
+    async write(
+      tx: Repositories,
+      workspaceId: string,
+      outcomes: Outcome[],
+      { at, correlationIdOf }: Cause,
+    ): Promise<string[]> {
       const revisions = await tx.passes.lockUnissued(
         workspaceId,
         outcomes.map(({ pass }) => pass.id),
@@ -100,14 +96,19 @@ export function createIssuing(
         .map((pass) => pass.id)
     },
 
-    async render(pass, language) {
+    /** Renders the current state of a pass for the platforms, in all languages or only the given one. */
+    async render(pass: StoredPass, language?: string): Promise<WalletPass> {
       const version = await versionOf(pass, language)
       const classes = await classesOf(pass.workspaceId, [pass])
       const walletPass = await toWalletPass(pass, version, classes.get(pass.googleClassId ?? ''))
       return { ...walletPass, ...(await messageOf(pass, version)) }
     },
 
-    async renderForApple(pass, language) {
+    /**
+     * Renders a pass for Apple, without its class. Needs no query if the version is cached and the pass shows no
+     * message.
+     */
+    async renderForApple(pass: StoredPass, language?: string): Promise<ApplePass> {
       const version = await versionOf(pass, language)
       return { ...(await toApplePass(pass, version)), ...(await messageOf(pass, version)) }
     },

@@ -252,7 +252,8 @@ class UsedTime {
   }
 }
 
-function tooMany(): ApiError {
+/** Returns the error for a request of a workspace that waited too long for its turn. */
+export function tooMany(): ApiError {
   return new ApiError('SERVICE_UNAVAILABLE', {
     message: 'Too many requests of this workspace are waiting. Send fewer concurrently.',
     headers: { 'retry-after': '1' },
