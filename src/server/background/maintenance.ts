@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { groupBy } from '../../core/group-by.ts'
 import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { Deleted } from '../../storage/operations/erasure.ts'
 import { hourOf } from '../../storage/operations/figures-repository.ts'
@@ -167,17 +168,13 @@ export async function expirePasses({ store, clock, stopping }: LongJobServices):
 
 async function expireSome(tx: Repositories, at: Date, limit: number): Promise<number> {
   const passes = await tx.passes.expire(at, limit)
-  for (const workspaceId of new Set(passes.map((pass) => pass.workspaceId))) {
-    const ours = passes.filter((pass) => pass.workspaceId === workspaceId)
+  for (const [workspaceId, ours] of groupBy(passes, (pass) => pass.workspaceId)) {
     const ids = ours.map((pass) => pass.id)
     await queueWalletUpdates(tx, workspaceId, ids, { at, correlationId: null, isBulk: true })
-    const projectIds = [...new Set(ours.flatMap(({ projectId }) => projectId ?? []))]
-    const expired = projectIds.map((id) => ({
-      projectId: id,
-      hour: hourOf(at),
-      figure: 'expired',
-      n: ours.filter(({ projectId }) => projectId === id).length,
-    }))
+    const byProject = groupBy(ours, ({ projectId }) => projectId)
+    const expired = [...byProject].flatMap(([projectId, { length: n }]) =>
+      projectId === null ? [] : { projectId, hour: hourOf(at), figure: 'expired', n },
+    )
     await tx.figures.insert(workspaceId, expired)
   }
   return passes.length

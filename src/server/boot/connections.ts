@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { createCounters } from '../admission/counters.ts'
 import { addressKey } from '../http/client-address.ts'
 
 export interface ConnectionsOptions {
@@ -69,7 +70,7 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
   /** The waiting pipelined requests of each connection with a request in flight. */
   const lines = new WeakMap<Socket, [IncomingMessage, ServerResponse][]>()
   const receiving = new Map<IncomingMessage, Receiving>()
-  const byAddress = new Map<string, number>()
+  const byAddress = createCounters()
   const offences = new Map<string, number>()
   /** The connections that are open but not read, because their address repeatedly sent too many requests at once. */
   const held = new Set<Socket>()
@@ -159,14 +160,10 @@ export function createConnections({ maxConnections, isDirect, onRejected, ...opt
       hold(socket)
       return false
     }
-    const count = (byAddress.get(key) ?? 0) + 1
-    byAddress.set(key, count)
-    socket.once('close', () => {
-      const left = byAddress.get(key)! - 1
-      if (left > 0) byAddress.set(key, left)
-      else byAddress.delete(key)
-    })
-    if (count > Math.ceil(maxConnections / 2)) rejectConnection(socket, 'too many connections of one address')
+    byAddress.add(key, 1)
+    socket.once('close', () => byAddress.add(key, -1))
+    if (byAddress.of(key) > Math.ceil(maxConnections / 2))
+      rejectConnection(socket, 'too many connections of one address')
     return !socket.destroyed
   }
 

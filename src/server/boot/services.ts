@@ -1,9 +1,7 @@
 import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import type { IdentityIds } from '../../storage/workspaces/identities-repository.ts'
-import { createAppleWallet } from '../../wallets/apple/apple-wallet.ts'
 import type { ApplePush } from '../../wallets/apple/push.ts'
 import { withAllowedLocations } from '../../wallets/google/api/google-api.ts'
-import { createGoogleWallet } from '../../wallets/google/google-wallet.ts'
 import type { LoadImageFiles } from '../../wallets/wallet.ts'
 import type { Sides, Wallets } from '../../wallets/wallets.ts'
 import { createEventLoopScheduler } from '../admission/event-loop-scheduler.ts'
@@ -15,12 +13,12 @@ import { createSigningKeys } from '../evidence/signing-keys.ts'
 import { createBreakers } from '../identities/breakers.ts'
 import { createIdentities, createOpeners, type IdentityConnections, unconnected } from '../identities/registry.ts'
 import { createDecoder, createImages, type Decoder } from '../images/images.ts'
-import { webServiceUrl } from '../inbound/apple-service.ts'
 import { createFormTokens } from '../join/form-tokens.ts'
 import { createLinks } from '../link-signing.ts'
 import { createDroppedRegistrations } from '../metrics/metrics.ts'
 import { type Badges, noBadges } from '../pages/badges.ts'
 import { createLinkOpens } from '../pages/link-opens.ts'
+import { setups } from '../platforms/deliveries.ts'
 import { createDefinitions } from '../wallet-sync/definitions.ts'
 import { createLocationRejections } from '../wallet-sync/google-records.ts'
 import { createGoogleSync } from '../wallet-sync/google-sync.ts'
@@ -87,13 +85,13 @@ export function createServices(options: ServicesOptions): RunningServices {
   })
   const googleSide = wallets.google && ownGoogle && { wallet: wallets.google, ...allowLocations(ownGoogle) }
   const breakers = createBreakers({ nameOf, clock, log, metrics, hangSeconds })
+  const walletOptions = { publicUrl, loadImageFiles: images.loadFiles }
   const openers = createOpeners({
     keys,
     connections: { ...connections, openGoogle: async (of) => allowLocations(await connections.openGoogle(of)) },
     createWallets: {
-      apple: (identity) =>
-        createAppleWallet({ identity, webServiceUrl: webServiceUrl(publicUrl), loadImageFiles: images.loadFiles }),
-      google: (identity) => createGoogleWallet({ identity, publicUrl }),
+      apple: (identity) => setups.apple.createWallet(identity, walletOptions),
+      google: (identity) => setups.google.createWallet(identity, walletOptions),
     },
   })
   const identities = createIdentities({

@@ -128,7 +128,8 @@ async function settle(
   at: Date,
 ): Promise<void> {
   const changes = new Map<string, NotificationChange>()
-  const stragglers: Job[] = []
+  // Queue updates of passes with failed pushes. The updates push again to the phones that this push did not reach.
+  const updates: NewJob[] = []
   const sentByPass = groupBy(outcomes.sent, ({ passId }) => passId)
   const errors = errorsByPass(outcomes)
   for (const { job, notification } of sendings) {
@@ -136,7 +137,9 @@ async function settle(
     const error = errors.get(notification.passId)
     if (sent) {
       changes.set(notification.id, { apple_status: 'SENT', device_count: sent.length })
-      if (error !== undefined) stragglers.push({ ...job, subject: notification.passId })
+      const { kind, correlationId } = job
+      const update = { workspaceId, kind: 'update-apple' as const, subject: notification.passId, correlationId }
+      if (error !== undefined) updates.push({ ...update, isBulk: kind === 'send-broadcast-notification' })
     } else if (error === undefined) {
       // Skip Apple, because no push was sent and none failed: no phone has the pass, or pushes are not configured.
       changes.set(notification.id, { apple_status: 'SKIPPED' })
@@ -148,17 +151,7 @@ async function settle(
   }
   await tx.notifications.update(workspaceId, changes, at)
   await tx.jobs.complete(sendings.flatMap(({ job }) => (changes.has(job.subject) ? [job] : [])))
-  // Queue updates of passes with failed pushes. The updates push again to the phones that this push did not reach.
-  const updates = stragglers.map(({ kind, subject, correlationId }) => ({
-    workspaceId,
-    subject,
-    correlationId,
-    isBulk: kind === 'send-broadcast-notification',
-  }))
-  await tx.jobs.insertOnce(
-    updates.map((update) => ({ ...update, kind: 'update-apple' })),
-    at,
-  )
+  await tx.jobs.insertOnce(updates, at)
 }
 
 interface Sending {

@@ -18,11 +18,10 @@ import {
   skipWalletTags,
 } from '../../storage/db/sqlite/sqlite-file.ts'
 import { createStore } from '../../storage/store.ts'
-import { operator } from '../api/audit.ts'
 import { missingDatabase, onDatabase } from '../boot/database-error.ts'
 import { type KeyState, keyStateOf } from '../boot/server-key.ts'
 import { firstTokenFile, serverKeyFile } from '../config.ts'
-import { OperatorError } from './operator.ts'
+import { auditOperator, OperatorError } from './operator.ts'
 
 export interface Backup {
   file: string
@@ -189,8 +188,8 @@ async function prepare(draft: string, at: Date): Promise<string[]> {
   let applied: string[]
   try {
     applied = await migrate(opened)
-    const entry = { action: 'database.restore' as const, actor: operator('restore'), targetId: null }
-    await createStore(opened).transaction((tx) => tx.auditLog.insert(null, { ...entry, correlationId: null }, at))
+    const entry = { action: 'database.restore' as const, targetId: null }
+    await createStore(opened).transaction((tx) => auditOperator(tx, null, entry, at))
   } finally {
     await opened.close()
   }

@@ -7,10 +7,9 @@ import { type Database, openDatabase, sqliteFile } from '../../storage/db/databa
 import { migrate, pendingMigrations, unknownMigrations } from '../../storage/db/migrate.ts'
 import { settle } from '../../storage/db/sqlite/sqlite-file.ts'
 import { createStore } from '../../storage/store.ts'
-import { operator } from '../api/audit.ts'
 import { missingDatabase, onDatabase } from '../boot/database-error.ts'
 import { appear } from './backup.ts'
-import { lacksMigrations, OperatorError } from './operator.ts'
+import { auditOperator, lacksMigrations, OperatorError } from './operator.ts'
 
 /** The addresses of both databases: sqlite:FILE or postgres://… */
 export interface CopyAddresses {
@@ -62,8 +61,8 @@ async function copyInto({ from, to }: CopyAddresses, { at, ...options }: CopyOpt
     const copied = await copyDatabase(source, target, options).catch((error: unknown) =>
       onDatabase(isSqliteError(error) === (source.dialect === 'sqlite') ? from : to, () => Promise.reject(error)),
     )
-    const entry = { action: 'database.copy' as const, actor: operator('copy'), targetId: null }
-    await createStore(target).transaction((tx) => tx.auditLog.insert(null, { ...entry, correlationId: null }, at))
+    const entry = { action: 'database.copy' as const, targetId: null }
+    await createStore(target).transaction((tx) => auditOperator(tx, null, entry, at))
     return copied
   } finally {
     await Promise.all(databases.map((database) => database.close()))

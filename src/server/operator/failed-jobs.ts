@@ -1,5 +1,6 @@
 import type { AuditAction } from '../../core/audit.ts'
 import { platforms } from '../../core/contract/schemas/platform.ts'
+import { groupBy } from '../../core/group-by.ts'
 import { isUuidText } from '../../core/uuid.ts'
 import type { FailedJob, FailedJobFilter } from '../../storage/jobs/backlog.ts'
 import type { JobKind } from '../../storage/jobs/job-kinds.ts'
@@ -91,8 +92,7 @@ async function forFailedJobs(
   for (;;) {
     const found = await store.transaction(async (tx) => {
       const failed = await tx.backlog.listFailed(filter, CHUNK)
-      for (const workspaceId of new Set(failed.map((job) => job.workspaceId))) {
-        const ours = failed.filter((job) => job.workspaceId === workspaceId)
+      for (const [workspaceId, ours] of groupBy(failed, (job) => job.workspaceId)) {
         count += await work(tx, workspaceId, ours)
         const targetId = ours.length === 1 ? ours[0]!.id : null
         await auditOperator(tx, workspaceId, { action, targetId, targetCount: ours.length }, at)

@@ -1,6 +1,5 @@
 import type { PersonRole } from '../../core/rules/people/person-roles.ts'
 import type { StoredMember } from '../../storage/people/members-repository.ts'
-import type { StoredSession } from '../../storage/people/sessions-repository.ts'
 import type { Store } from '../../storage/store.ts'
 import { findProjectsOfToken } from './manage-tokens.ts'
 import { auditOperator, OperatorError } from './operator.ts'
@@ -20,8 +19,6 @@ export function addMember(
   })
 }
 
-interface Session extends Pick<StoredSession, 'id' | 'createdAt' | 'lastUsedAt' | 'expiresAt'> {}
-
 /** Returns the members and the people with sessions, sorted by address. */
 export async function listMembers(store: Store, workspaceId: string, at: Date) {
   const [members, sessions] = await Promise.all([store.members.list(workspaceId), store.sessions.list(workspaceId, at)])
@@ -29,12 +26,10 @@ export async function listMembers(store: Store, workspaceId: string, at: Date) {
   return emails.map((email) => ({
     email,
     roles: members.filter((one) => one.email === email).map(({ role, projectIds }) => ({ role, projectIds })),
-    sessions: sessions.filter((one) => one.email === email).map(withoutOwner),
+    sessions: sessions
+      .filter((one) => one.email === email)
+      .map(({ id, createdAt, lastUsedAt, expiresAt }) => ({ id, createdAt, lastUsedAt, expiresAt })),
   }))
-}
-
-function withoutOwner({ id, createdAt, lastUsedAt, expiresAt }: StoredSession): Session {
-  return { id, createdAt, lastUsedAt, expiresAt }
 }
 
 /**

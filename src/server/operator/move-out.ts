@@ -2,6 +2,7 @@ import { request } from 'undici'
 import type { MoveProgress, StoredMove } from '../../storage/operations/moves.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Store } from '../../storage/store.ts'
+import { isLoopback } from '../config.ts'
 import { findAddress, webServiceUrl } from '../inbound/apple-service.ts'
 import { auditOperator, getWorkspace, OperatorError } from './operator.ts'
 
@@ -23,8 +24,6 @@ export interface MoveOptions {
 
 const USUAL_PACE = 50
 
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
-
 /**
  * Parses the address of the other server. Returns a problem if phones cannot use the address. Phones of the sandbox can
  * use loopback addresses.
@@ -32,7 +31,7 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 export function parseMoveTarget(text: string): { url: string } | { problem: string } {
   if (!URL.canParse(text)) return { problem: 'is not an address such as https://passes.example.com/apple' }
   const { protocol, hostname, username, password, search, hash, pathname, origin } = new URL(text)
-  if (protocol !== 'https:' && !(protocol === 'http:' && LOOPBACK.test(hostname))) {
+  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback(hostname))) {
     return { problem: 'must begin with https://, because phones use no other scheme' }
   }
   if (username !== '' || password !== '') return { problem: 'must not contain a user or a password' }

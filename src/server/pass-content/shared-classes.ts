@@ -28,22 +28,34 @@ export async function joinClasses<Pass extends ClaimingPass>(
   passes: (Pass | ApiError)[],
   at: Date,
 ): Promise<(Joined<Pass> | ApiError)[]> {
-  const newClasses = new Map<string, NewClass>()
-  for (const pass of passes) {
-    if (pass instanceof ApiError || !pass.claim) continue
-    const one = { ...pass.claim, templateVersionId: pass.templateVersionId }
-    if (!newClasses.has(keyOf(one))) newClasses.set(keyOf(one), one)
-  }
-  const classes = newClasses.size > 0 ? await tx.googleClasses.claim(workspaceId, [...newClasses.values()], at) : []
-  const byKey = new Map(classes.map((one) => [keyOf(one), one]))
-  return passes.map((asking) => {
+  const wanted = passes.map((pass) =>
+    pass instanceof ApiError || !pass.claim ? undefined : { ...pass.claim, templateVersionId: pass.templateVersionId },
+  )
+  const byKey = await claimAll(tx, workspaceId, wanted, at)
+  return passes.map((asking, n) => {
     if (asking instanceof ApiError) return asking
     const { claim, ...pass } = asking
     if (!claim) return { ...pass, googleClassId: null }
-    const ofClass = byKey.get(keyOf({ ...claim, templateVersionId: pass.templateVersionId }))!
+    const ofClass = byKey.get(keyOf(wanted[n]!))!
     const names = differingNames(ofClass.values, claim.values)
     return names.length > 0 ? differs(names, ofClass.values, claim.values) : { ...pass, googleClassId: ofClass.id }
   })
+}
+
+/**
+ * Finds or creates the classes, and locks them in one statement. Returns the classes by key. If several of them have
+ * the same key, the values of the first one count.
+ */
+async function claimAll(
+  tx: Repositories,
+  workspaceId: string,
+  classes: (NewClass | undefined)[],
+  at: Date,
+): Promise<Map<string, StoredClass>> {
+  const distinct = new Map<string, NewClass>()
+  for (const one of classes) if (one && !distinct.has(keyOf(one))) distinct.set(keyOf(one), one)
+  const claimed = distinct.size > 0 ? await tx.googleClasses.claim(workspaceId, [...distinct.values()], at) : []
+  return new Map(claimed.map((one) => [keyOf(one), one]))
 }
 
 function differs(names: string[], known: ClassClaim['values'], given: ClassClaim['values']): ApiError {
@@ -96,16 +108,8 @@ export async function followClasses(
     return claim && { ...claim, templateVersionId: version.id, values: { ...claim.values, ...kept }, own }
   })
   // Lock previous and new classes in one statement. Otherwise, updates could deadlock if two passes swap classes.
-  const locked = new Map<string, NewClass>()
-  for (const one of wanted) {
-    if (!one) continue
-    const { own, ...next } = one
-    for (const each of own ? [next, own] : [next]) {
-      if (!locked.has(keyOf(each))) locked.set(keyOf(each), each)
-    }
-  }
-  const held = await tx.googleClasses.claim(workspaceId, [...locked.values()], now)
-  const byKey = new Map(held.map((one) => [keyOf(one), one]))
+  const locked = wanted.flatMap((one) => [one, one?.own])
+  const byKey = await claimAll(tx, workspaceId, locked, now)
   const changed = new Set<StoredClass>()
   const classes = wanted.map((one, n) => {
     if (!one) return { googleClassId: null }
