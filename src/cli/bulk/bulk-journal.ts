@@ -93,7 +93,8 @@ interface JournalOptions<Entry> {
  * replaces any file.
  * @throws FileInUseError if another run holds the lock
  * @throws CliError if, without `restart`, the file is not a journal, or has an unfinished run of another command, file,
- * or version of this program
+ * or version of this program, or a complete run of the same rows with other output files: to send the rows again could
+ * undo later changes of the passes
  */
 export function openJournal<Entry extends { rows: number; complete?: boolean }>(
   path: string,
@@ -101,15 +102,14 @@ export function openJournal<Entry extends { rows: number; complete?: boolean }>(
   { restart, note, entry, findStart }: JournalOptions<Entry>,
 ): Promise<Journal<Entry>> {
   return openUnderLock(path, note, async (lock) => {
-    const found = restart ? undefined : readRun(path, entry)
+    const found = restart ? undefined : readRun(path, entry, head)
     const difference = found && differenceOf(found.head, head)
     const last = found?.entries.at(-1)
-    if (difference && last && last.rows > 0 && !last.complete) {
-      throw new CliError(`${path} contains an unfinished run ${difference}`, {
+    if (difference && last && last.rows > 0 && (!last.complete || difference === outputsOf(found.head))) {
+      throw new CliError(`${path} contains ${last.complete ? 'a complete' : 'an unfinished'} run ${difference}`, {
         code: 'JOURNAL_MISMATCH',
         details: { journal: path },
-        // If the input file was replaced, suggest only a new run: the unfinished run cannot continue with another file.
-        hint: difference === OTHER_FILE ? ANEW : `resume with the command of that run, or ${ANEW}`,
+        hint: hintFor(difference, last, head),
       })
     }
     const start = found && !difference ? await findStart(found.entries) : undefined
@@ -169,17 +169,17 @@ async function sizeOf(path: string | null | undefined): Promise<number> {
  * program wrote it and it has no rows.
  * @throws CliError if the file is not a journal, or if another version of this program wrote its rows
  */
-function readRun<Entry>(path: string, entry: z.ZodType<Entry>) {
+function readRun<Entry>(path: string, entry: z.ZodType<Entry>, wanted: JournalHead) {
   const [first, ...rest] = readJournal(path) ?? []
   if (!first) return undefined
   const rejection = (what: string, hint: string) =>
     new CliError(`${path} ${what}`, { code: 'JOURNAL_MISMATCH', details: { journal: path }, hint })
   if (isJsonObject(first.value) && 'format' in first.value && first.value.format !== JOURNAL_FORMAT) {
     if (rest.length === 0) return undefined
-    throw rejection('was written by another version of passes, with other data for each row', ANEW)
+    throw rejection('was written by another version of passes, with other data for each row', startOver(wanted))
   }
   const head = JournalHead.safeParse(first.value).data
-  if (!head) throw rejection('is not a journal of passes', `move it away, or ${ANEW}`)
+  if (!head) throw rejection('is not a journal of passes', `move it away, or ${startOver(wanted)}`)
   const entries: Entry[] = []
   let bytes = first.end
   for (const { value, end } of rest) {
@@ -191,7 +191,21 @@ function readRun<Entry>(path: string, entry: z.ZodType<Entry>) {
   return { head, entries, bytes }
 }
 
-const ANEW = 'start over with --restart: nothing is done twice.'
+/** The advice to start over. Only an update changes passes that were changed again since the first run. */
+function startOver({ command }: JournalHead): string {
+  const effect = command === 'update' ? 'each pass gets the values of the file again' : 'nothing is done twice'
+  return `start over with --restart: ${effect}.`
+}
+
+function hintFor(difference: string, { complete }: { complete?: boolean }, wanted: JournalHead): string {
+  const anew = startOver(wanted)
+  // If the input file was replaced, suggest only a new run: the unfinished run cannot continue with another file.
+  if (difference === OTHER_FILE) return anew
+  return complete
+    ? `all rows are already done. To send them again, ${anew}`
+    : `resume with the command of that run, or ${anew}`
+}
+
 const OTHER_FILE = 'with another version of this file'
 
 function differenceOf(found: JournalHead, wanted: JournalHead): string | undefined {
@@ -203,8 +217,9 @@ function differenceOf(found: JournalHead, wanted: JournalHead): string | undefin
     (name) => found.settings[name] !== wanted.settings[name],
   )
   if (changed) return `with another ${changed} (${found.settings[changed] ?? 'none'})`
-  if (found.out !== wanted.out || found.failures !== wanted.failures) {
-    return `with other files to write (--out ${found.out ?? 'none'}, --failures ${found.failures ?? 'none'})`
-  }
-  return undefined
+  return found.out !== wanted.out || found.failures !== wanted.failures ? outputsOf(found) : undefined
+}
+
+function outputsOf({ out, failures }: JournalHead): string {
+  return `with other files to write (--out ${out ?? 'none'}, --failures ${failures ?? 'none'})`
 }

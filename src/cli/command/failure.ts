@@ -70,9 +70,9 @@ export function formatFailure(failure: Failure, options: { color: boolean }): st
   ].join('\n')
 }
 
-/** Returns a failure as `--json` prints it, in the format of API errors. */
-export function failureJson({ code, message, correlationId, details }: Failure) {
-  return { error: { code, message, correlationId, details } }
+/** Returns a failure as `--json` prints it: in the format of API errors, with the next step as `hint`, if one is known. */
+export function failureJson({ code, message, correlationId, details, hint }: Failure) {
+  return { error: { code, message, correlationId, details, hint } }
 }
 
 const SEE_HELP = 'add --help for its usage.'

@@ -112,6 +112,7 @@ export async function restore(
     const state = await onDisk(target, () => unseal(source, draft))
     const fault = typeof state === 'object' ? state.fault : await findFault(draft)
     if (fault) throw new OperatorError(`${source} ${fault}. Nothing was changed.`)
+    if (state === 'without checksum') await requireWholeCopy(source)
     if (state === 'without checksum' && !unverified) {
       throw new OperatorError(
         `${source} has no checksum: an older version wrote it, or it is a copy of a database. Its pages are valid, but nothing ` +
@@ -277,6 +278,16 @@ async function unseal(path: string, target: string): Promise<Unsealed> {
   const digest = await copy(path, target, found)
   if (!line) return 'without checksum'
   return digest === line[2] ? 'sealed' : { fault: 'is damaged: its content does not match its checksum' }
+}
+
+/** @throws OperatorError if a write-ahead log is next to a copy of a database, because the copy lacks its changes */
+async function requireWholeCopy(source: string): Promise<void> {
+  const log = `${source}-wal`
+  if (!(await exists(log)) || (await stat(log)).size === 0) return
+  throw new OperatorError(
+    `${source} is a database whose newest changes are in ${log}, so a restore would lose them. Run "passes backup FILE ` +
+      `--database sqlite:${source}" to write both into one backup, and restore this backup. Nothing was changed.`,
+  )
 }
 
 async function copy(path: string, target: string, bytes: number): Promise<string> {

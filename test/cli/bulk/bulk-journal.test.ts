@@ -100,6 +100,23 @@ test.each<[string, Partial<JournalHead>]>([
   expect(await start()).toEqual(atStart)
 })
 
+test('does not repeat a complete run because of other output files', async () => {
+  await write(entry(100, { complete: true }))
+  Object.assign(head, { failures: '/tmp/failures.csv' })
+  await expect(start()).rejects.toMatchObject({
+    message: `${path} contains a complete run with other files to write (--out none, --failures none)`,
+    hint: expect.stringMatching(/^all rows are already done.*--restart/),
+  })
+  expect(await start({ restart: true })).toEqual(atStart)
+})
+
+test('says that a restart of an update writes the values of the file again', async () => {
+  head.command = 'update'
+  await write(entry(100))
+  Object.assign(head, { out: '/tmp/links.csv' })
+  await expect(start()).rejects.toMatchObject({ hint: expect.stringContaining('gets the values of the file again') })
+})
+
 test('a run that recorded no row blocks no other run', async () => {
   await write()
   Object.assign(head, { out: '/tmp/links.csv' })

@@ -83,6 +83,15 @@ test('restores a backup without a checksum only with --unverified', async () => 
   expect(await workspacesOf(target)).toEqual(['Harbour Cinema'])
 })
 
+test('rejects a copy of a database without the changes in its write-ahead log', async () => {
+  const { folder, file } = await backedUp()
+  truncateSync(file, lengthOfDatabase(file))
+  writeFileSync(`${file}-wal`, 'changes')
+  const target = join(folder, 'new.db')
+  await expect(restoreTo(file, target, { unverified: true })).rejects.toThrow(`newest changes are in ${file}-wal`)
+  expect(readdirSync(folder)).not.toContain('new.db')
+})
+
 test('rejects the database of another program, even if it has a migrations table', async () => {
   const folder = temporaryFolder()
   const file = join(folder, 'theirs.db')
