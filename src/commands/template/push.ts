@@ -97,6 +97,8 @@ export default class TemplatePush extends ClientCommand {
         ['Images', images],
       ]),
     )
+    if (outcome === 'created' && key === null && !this.jsonEnabled())
+      this.note(`The file has no key, so another push would create another template: add --template ${templateId}`)
     const name = key ?? templateId
     const next = stage === 'draft' ? `template publish ${name}` : `issue FILE.csv --template ${name}`
     if (!this.jsonEnabled()) this.note(`Next: ${programName()} ${next}`)
