@@ -51,8 +51,8 @@ const stdout = {
 }
 
 /**
- * Opens a CSV file, and truncates it to `keep` bytes. If `keep` is 0, writes the header. The path `-` means stdout, of
- * which nothing can be kept.
+ * Opens a CSV file, and truncates it to `keep` bytes. If `keep` is 0, writes the header. The path `-` means stdout, for
+ * which `keep` must be 0.
  */
 export async function openOutput(
   path: string,
