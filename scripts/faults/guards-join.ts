@@ -78,8 +78,8 @@ export const joinGuards: Fault[] = [
     name: 'join-discarded-place',
     breaks: 'A discarded submission releases its place twice.',
     file: 'src/storage/join/join-submissions-repository.ts',
-    text: 'where({ workspace_id: workspaceId, id, holds_place: true })',
-    replacement: 'where({ workspace_id: workspaceId, id })',
+    text: '.where({ holds_place: true }).update(',
+    replacement: '.update(',
     tests: ['test/server/join/join-identity.test.ts'],
   },
   {

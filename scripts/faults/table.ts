@@ -12,8 +12,8 @@ export const faults: Fault[] = [
     name: 'foreign-scan',
     breaks: 'A token reads the scans of every workspace.',
     file: 'src/storage/scans/scans-repository.ts',
-    text: 'await this.ofWorkspace(workspaceId).where({ id }).first()',
-    replacement: "await this.db('scans').where({ id }).first()",
+    text: 'findRecord(this.ofWorkspace(workspaceId).where({ id }), SCAN.read)',
+    replacement: "findRecord(this.db('scans').where({ id }), SCAN.read)",
     tests: ['test/storage/tenant.test.ts'],
   },
   {
