@@ -198,12 +198,12 @@ function startOver({ command }: JournalHead): string {
 }
 
 function hintFor(difference: string, { complete }: { complete?: boolean }, wanted: JournalHead): string {
-  const anew = startOver(wanted)
+  const restart = startOver(wanted)
   // If the input file was replaced, suggest only a new run: the unfinished run cannot continue with another file.
-  if (difference === OTHER_FILE) return anew
+  if (difference === OTHER_FILE) return restart
   return complete
-    ? `all rows are already done. To send them again, ${anew}`
-    : `resume with the command of that run, or ${anew}`
+    ? `all rows are already done. To send them again, ${restart}`
+    : `resume with the command of that run, or ${restart}`
 }
 
 const OTHER_FILE = 'with another version of this file'

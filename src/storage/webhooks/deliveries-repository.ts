@@ -170,9 +170,10 @@ export class Deliveries extends Repository {
     const made = attempts.flatMap((attempt) => {
       const { id } = attempt.delivery
       const now = current.get(id)
-      return now ? [{ id, attempt, read: now, progress: afterAttempt(now, attempt.delivery.progress, attempt) }] : []
+      return now ? [{ id, attempt, progress: afterAttempt(now, attempt.delivery.progress, attempt) }] : []
     })
-    await writeProgress(this.db, workspaceId, made, at)
+    const changes = made.map(({ id, progress }) => ({ id, set: changeOf(progress, at) }))
+    await updateRows(this.db, workspaceId, LOCKED_UPDATE, changes)
     return made
   }
 
@@ -242,7 +243,7 @@ function writeProgress(
 ): Promise<Set<string>> {
   const changes = deliveries.map(({ id, read, progress }) => ({
     id,
-    set: { ...PROGRESS.write(progress), updated_at: at.getTime() },
+    set: changeOf(progress, at),
     read: PROGRESS.write(read),
   }))
   return updateRows(db, workspaceId, PROGRESS_UPDATE, changes)
@@ -264,4 +265,11 @@ const PROGRESS_UPDATE: RowsUpdate = {
   },
   // A redelivery, an attempt, and a cancellation each change at least one of these columns.
   read: { status: 'text', due_at: 'bigint', is_redelivery: 'boolean', attempt_count: 'integer' },
+}
+
+/** Like `PROGRESS_UPDATE`, for deliveries that the caller has locked. They have no due time if they have ended. */
+const LOCKED_UPDATE: RowsUpdate = { ...PROGRESS_UPDATE, name: 'progress-of-locked', read: {} }
+
+function changeOf(progress: DeliveryProgress, at: Date) {
+  return { ...PROGRESS.write(progress), updated_at: at.getTime() }
 }
