@@ -44,9 +44,8 @@ export async function drawCard(card: CardJson, options: PictureOptions): Promise
     blankLine(inside),
   ]
   const back = backOf(card)
-  return [...paint(lines, { colors: card.colors, depth: colorDepth, width: inside }), ...(back ? ['', back] : [])].join(
-    '\n',
-  )
+  const front = paint(lines, { colors: card.colors, depth: colorDepth, width: inside })
+  return [...front, ...(back ? ['', back] : [])].join('\n')
 }
 
 interface Front {

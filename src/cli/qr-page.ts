@@ -136,7 +136,9 @@ function linesOf(texts: readonly Text[], top: number): { lines: Line[]; end: num
 /** Breaks a text into lines that fit the page. Keeps line breaks of the text, and breaks a word that is too long. */
 function wrap(text: string, size: number): string[] {
   const most = Math.floor(TEXT_WIDTH / (size * CHARACTER))
-  return text.split('\n').flatMap((paragraph) => (paragraph === '' ? [''] : wrapText(paragraph, most)))
+  return text
+    .split('\n')
+    .flatMap((paragraph) => (paragraph.trim() === '' ? [''] : wrapText(paragraph.trimStart(), most)))
 }
 
 function toSvg({ lines, squares, isRightToLeft }: Layout): string {

@@ -116,9 +116,10 @@ export async function runFile<Item, Name extends string>(
     const client = options.sender(retryNotes(logAboveProgress))
     const startedAt = Date.now()
     const end = await runRows({
-      ...action,
       rows: check(csv.rows),
       columns,
+      resultColumns: action.resultColumns,
+      batchesInFlight: action.batchesInFlight,
       send: (items) => action.send(items, { client, note: logAboveProgress }),
       journal,
       out,

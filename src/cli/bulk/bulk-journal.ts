@@ -93,8 +93,8 @@ interface JournalOptions<Entry> {
  * replaces any file.
  * @throws FileInUseError if another run holds the lock
  * @throws CliError if, without `restart`, the file is not a journal, or has an unfinished run of another command, file,
- * or version of this program, or a complete run of the same rows with other output files: to send the rows again could
- * undo later changes of the passes
+ * or version of this program, or a complete update of the same rows with other output files: a second update could undo
+ * later changes of the passes
  */
 export function openJournal<Entry extends { rows: number; complete?: boolean }>(
   path: string,
@@ -105,11 +105,12 @@ export function openJournal<Entry extends { rows: number; complete?: boolean }>(
     const found = restart ? undefined : readRun(path, entry, head)
     const difference = found && differenceOf(found.head, head)
     const last = found?.entries.at(-1)
-    if (difference && last && last.rows > 0 && (!last.complete || difference === outputsOf(found.head))) {
-      throw new CliError(`${path} contains ${last.complete ? 'a complete' : 'an unfinished'} run ${difference}`, {
+    const isRepeat = difference?.kind === 'outputs' && head.command === 'update'
+    if (difference && last && last.rows > 0 && (!last.complete || isRepeat)) {
+      throw new CliError(`${path} contains ${last.complete ? 'a complete' : 'an unfinished'} run ${difference.text}`, {
         code: 'JOURNAL_MISMATCH',
         details: { journal: path },
-        hint: hintFor(difference, last, head),
+        hint: hintFor(difference.kind, last, head),
       })
     }
     const start = found && !difference ? await findStart(found.entries) : undefined
@@ -197,29 +198,38 @@ function startOver({ command }: JournalHead): string {
   return `start over with --restart: ${effect}.`
 }
 
-function hintFor(difference: string, { complete }: { complete?: boolean }, wanted: JournalHead): string {
+function hintFor(kind: Difference['kind'], { complete }: { complete?: boolean }, wanted: JournalHead): string {
   const restart = startOver(wanted)
   // If the input file was replaced, suggest only a new run: the unfinished run cannot continue with another file.
-  if (difference === OTHER_FILE) return restart
+  if (kind === 'file') return restart
   return complete
     ? `all rows are already done. To send them again, ${restart}`
     : `resume with the command of that run, or ${restart}`
 }
 
-const OTHER_FILE = 'with another version of this file'
+interface Difference {
+  kind: 'file' | 'run' | 'outputs'
+  text: string
+}
 
-function differenceOf(found: JournalHead, wanted: JournalHead): string | undefined {
-  if (!isDeepStrictEqual(found.file, wanted.file)) return OTHER_FILE
+function differenceOf(found: JournalHead, wanted: JournalHead): Difference | undefined {
+  if (!isDeepStrictEqual(found.file, wanted.file)) return { kind: 'file', text: 'with another version of this file' }
+  const text = otherRunOf(found, wanted)
+  if (text !== undefined) return { kind: 'run', text }
+  const { out, failures } = found
+  if (out === wanted.out && failures === wanted.failures) return undefined
+  return {
+    kind: 'outputs',
+    text: `with other files to write (--out ${out ?? 'none'}, --failures ${failures ?? 'none'})`,
+  }
+}
+
+function otherRunOf(found: JournalHead, wanted: JournalHead): string | undefined {
   if (found.server !== wanted.server) return `against another server (${found.server})`
   if (found.workspaceId !== wanted.workspaceId) return 'in another workspace'
   if (found.command !== wanted.command) return `of another command (passes ${found.command})`
   const changed = Object.keys({ ...found.settings, ...wanted.settings }).find(
     (name) => found.settings[name] !== wanted.settings[name],
   )
-  if (changed) return `with another ${changed} (${found.settings[changed] ?? 'none'})`
-  return found.out !== wanted.out || found.failures !== wanted.failures ? outputsOf(found) : undefined
-}
-
-function outputsOf({ out, failures }: JournalHead): string {
-  return `with other files to write (--out ${out ?? 'none'}, --failures ${failures ?? 'none'})`
+  return changed && `with another ${changed} (${found.settings[changed] ?? 'none'})`
 }

@@ -40,15 +40,15 @@ export async function openFile(path: string, keep: number) {
   }
 }
 
-/** Stdout as an output. Its size is not tracked, because stdout cannot be truncated. */
-const stdout = {
+/** Opens stdout as an output. Its size is not tracked, because stdout cannot be truncated. */
+const openStdout = () => ({
   bytes: 0,
   async write(text: string) {
     if (!(await writeOut(text))) throw new CliError('stdout was closed by its reader', { code: 'EPIPE' })
   },
   sync: async () => undefined,
   [Symbol.asyncDispose]: async () => undefined,
-}
+})
 
 /**
  * Opens a CSV file, and truncates it to `keep` bytes. If `keep` is 0, writes the header. The path `-` means stdout, for
@@ -58,7 +58,7 @@ export async function openOutput(
   path: string,
   { keep, header, dialect }: { keep: number; header: readonly string[]; dialect: Dialect },
 ): Promise<OutputFile> {
-  const file = path === '-' ? { ...stdout } : await openFile(path, keep)
+  const file = path === '-' ? openStdout() : await openFile(path, keep)
   if (keep === 0) await file.write(`${dialect.bom ? '\uFEFF' : ''}${formatRows([header], dialect)}`)
   return Object.assign(file, {
     append: async (rows: Parameters<OutputFile['append']>[0]) => {

@@ -76,20 +76,13 @@ function standingOf(pass: Pass, wanted: WantedPass): Standing {
 }
 
 /** Describes differences with the values of the pass: `label is "Ada"; seat is not set`. */
-function describeDifferences(
-  pass: Pass,
-  { label, groupKey = pass.groupKey, variables, names }: WantedPass,
-  labelColumn: string,
-): string {
-  const compared: [name: string, there: unknown, wanted: unknown][] = [
-    [labelColumn, pass.label, label],
-    ['its group', pass.groupKey, groupKey],
-    ...names.map((name): [string, unknown, unknown] => [name, own(pass.variables, name), own(variables, name)]),
-  ]
-  return compared
-    .filter(([, there, wanted]) => there !== wanted)
-    .map(([name, there]) => `${name} is ${there == null ? 'not set' : quote(there)}`)
-    .join('; ')
+function describeDifferences(pass: Pass, wanted: WantedPass, labelColumn: string): string {
+  const { label, groupKey, variables = {} } = changeTo(pass, wanted)
+  const differing = new Map<string, unknown>()
+  if (label !== undefined) differing.set(labelColumn, pass.label)
+  if (groupKey !== undefined) differing.set('its group', pass.groupKey)
+  for (const name of Object.keys(variables)) differing.set(name, own(pass.variables, name))
+  return [...differing].map(([name, there]) => `${name} is ${there == null ? 'not set' : quote(there)}`).join('; ')
 }
 
 /**

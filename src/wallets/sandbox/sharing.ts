@@ -34,12 +34,14 @@ const RETRY_MS = 200
 /** The time for which a starting process waits for a leader that is starting, too. */
 const FIRST_WAIT_MS = 10_000
 
-/** @throws if this process immediately starts the emulator, and the start fails. Later errors go to `onError` */
+/**
+ * @throws if the folder, the lock, or the addresses cannot be used, or if this process immediately starts the emulator,
+ * and the start fails. Later errors go to `onError`
+ */
 export async function shareEmulator<Addresses extends object>(
   options: ShareOptions<Addresses>,
 ): Promise<SharedEmulator<Addresses>> {
   const { folder, name, takeLock, start, onError } = options
-  makePrivateFolder(folder)
   /** The file with the addresses of the leader. */
   const file = join(folder, `${name}-leader.json`)
   const stopped = new AbortController()
@@ -48,17 +50,25 @@ export async function shareEmulator<Addresses extends object>(
 
   /** Becomes the leader, or finds the addresses of the leader. */
   async function seek(): Promise<void> {
+    makePrivateFolder(folder)
     const release = start || existsSync(file) ? await takeLock(`${file}.lock`) : undefined
     if (!release) {
       current = readAddresses(file)
       return
     }
-    // Forget the addresses of the previous leader, which has ended.
     current = undefined
     try {
-      if (!start) return
+      // Remove the addresses of the previous leader, which has ended. Otherwise, processes would read them while the lock
+      // is taken.
       rmSync(file, { force: true })
+      if (!start) return
       const { addresses, close } = await start()
+      try {
+        replacePrivateSync(file, JSON.stringify(addresses))
+      } catch (error) {
+        await close()
+        throw error
+      }
       closeOwn = async () => {
         await close()
         rmSync(file, { force: true })
@@ -66,17 +76,22 @@ export async function shareEmulator<Addresses extends object>(
         await release()
       }
       current = addresses
-      replacePrivateSync(file, JSON.stringify(addresses))
     } finally {
       if (!closeOwn) await release()
     }
   }
 
   async function keepSeeking(): Promise<void> {
+    let reported: unknown
     while (!closeOwn && !stopped.signal.aborted) {
       // Ignore the abort error: the loop condition ends the loop.
       await sleep(RETRY_MS, undefined, { signal: stopped.signal }).catch(() => undefined)
-      if (!stopped.signal.aborted) await seek().catch(onError)
+      if (stopped.signal.aborted) return
+      await seek().catch((error) => {
+        // Report a lasting error once, although each attempt fails.
+        if (String(error) !== reported) onError(error)
+        reported = String(error)
+      })
     }
   }
 
@@ -92,6 +107,7 @@ export async function shareEmulator<Addresses extends object>(
     async close() {
       stopped.abort()
       await running
+      current = undefined
       const close = closeOwn
       closeOwn = undefined
       await close?.()

@@ -100,7 +100,8 @@ test.each<[string, Partial<JournalHead>]>([
   expect(await start()).toEqual(atStart)
 })
 
-test('does not repeat a complete run because of other output files', async () => {
+test('does not repeat a complete update because of other output files', async () => {
+  head.command = 'update'
   await write(entry(100, { complete: true }))
   Object.assign(head, { failures: '/tmp/failures.csv' })
   await expect(start()).rejects.toMatchObject({
@@ -108,6 +109,12 @@ test('does not repeat a complete run because of other output files', async () =>
     hint: expect.stringMatching(/^all rows are already done.*--restart/),
   })
   expect(await start({ restart: true })).toEqual(atStart)
+})
+
+test('repeats a complete run with other output files if it changes no pass twice', async () => {
+  await write(entry(100, { complete: true }))
+  Object.assign(head, { out: '/tmp/links.csv' })
+  expect(await start()).toEqual(atStart)
 })
 
 test('says that a restart of an update writes the values of the file again', async () => {

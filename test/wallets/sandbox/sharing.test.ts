@@ -93,3 +93,18 @@ test('a server that cannot start the sandbox fails at the start, and the next on
   await expect(shareEmulator({ folder, name: 'apple', takeLock, start, onError: fail })).rejects.toThrow('no port left')
   expect((await join(1)).find()).toEqual({ player: 1 })
 })
+
+test('closes an emulator whose addresses cannot be written, and the next one can start', async () => {
+  const { folder, join } = group()
+  const closed: string[] = []
+  const start = async () => ({
+    // JSON has no form of a bigint.
+    addresses: { player: 1n },
+    close: async () => {
+      closed.push('emulator')
+    },
+  })
+  await expect(shareEmulator({ folder, name: 'apple', takeLock, start, onError: fail })).rejects.toThrow(TypeError)
+  expect(closed).toEqual(['emulator'])
+  expect((await join(2)).find()).toEqual({ player: 2 })
+})

@@ -1,6 +1,6 @@
 import { closeSync, existsSync } from 'node:fs'
 import { promisify } from 'node:util'
-import sqlite3 from 'sqlite3'
+import type sqlite3 from 'sqlite3'
 import { openPrivateSync } from '../../../files/private-file.ts'
 
 /**
@@ -24,8 +24,10 @@ export async function takeProcessLock(path: string): Promise<(() => Promise<void
   }
 }
 
-function open(path: string): Promise<sqlite3.Database> {
+/** Loads SQLite on demand, because a server on PostgreSQL without a sandbox takes no lock. */
+async function open(path: string): Promise<sqlite3.Database> {
+  const { default: sqlite } = await import('sqlite3')
   return new Promise((resolve, reject) => {
-    const db: sqlite3.Database = new sqlite3.Database(path, (error) => (error ? reject(error) : resolve(db)))
+    const db: sqlite3.Database = new sqlite.Database(path, (error) => (error ? reject(error) : resolve(db)))
   })
 }
