@@ -45,6 +45,9 @@ function connect(): Connection {
     uploadRest: async () => ({ kind: 'done' }),
     areDone: async () => true,
     onChange: () => undefined,
+    onError: (error) => {
+      throw error
+    },
   })
 }
 

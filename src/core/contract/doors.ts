@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { Count, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
+import { Count, forLeads, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
 import { booleanParam, exampleIds, filter, listQuery, param } from './schemas/list-parameters.ts'
 import { Direction } from './schemas/scan-shapes.ts'
 
@@ -64,8 +64,6 @@ export const DoorClaim = z.strictObject({
     ),
 })
 export type DoorClaim = z.output<typeof DoorClaim>
-
-const forLeads = { scope: 'scans:write', role: 'owner', forDoorLeads: true } as const
 
 /** Routes of doors and their invitations. */
 export const doors = {

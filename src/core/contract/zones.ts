@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Uuid } from '../ids.ts'
-import { Count, MAX_BUCKETS, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
+import { Count, forLeads, MAX_BUCKETS, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
 import { exampleIds, filter, listQuery, param } from './schemas/list-parameters.ts'
 
 /** The maximum number of zones of a project. */
@@ -64,8 +64,6 @@ export const ZoneOccupancy = z.strictObject({
 export type ZoneOccupancy = z.output<typeof ZoneOccupancy>
 
 const capacityOf = Capacity.nullable().describe('Null for no limit.')
-
-const forLeads = { scope: 'scans:write', role: 'owner', forDoorLeads: true } as const
 
 /** Routes of zones. */
 export const zones = {

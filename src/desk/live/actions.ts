@@ -47,7 +47,7 @@ export interface Action<T> {
   /** The scope and role of the route. A test compares them with the contract. */
   needs: Pick<Route, 'role' | 'forDoorLeads'> & { scope: Scope }
   fields?(target: T, words: DeskWords): Field[]
-  /** Resolves to `undefined` if the action has no link and cannot be undone. */
+  /** Resolves to `undefined` if there is no link, and nothing to undo. */
   run(call: Call<T>): Promise<Outcome | undefined>
   /** Returns the current state of the target, and the changes of the target since the dialog was opened. */
   reload?(api: Api, target: T): Promise<{ target: T; by: HistoryEntry[] }>

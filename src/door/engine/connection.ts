@@ -52,6 +52,8 @@ export interface ConnectionOptions extends Uploads {
   probe: (signal: AbortSignal) => Promise<boolean>
   /** Called each time the server is found or lost, even if the state stays the same. */
   onChange: () => void
+  /** Receives errors that are not caused by the server. They count as an unreachable server. */
+  onError: (error: unknown) => void
 }
 
 const FIRST_RETRY_MS = 500
@@ -67,7 +69,8 @@ export function initialState(isReached: boolean | undefined, pending: number): C
 }
 
 export function createConnection(options: ConnectionOptions): Connection {
-  const { pollMs, now, random, isVisible, quietMs, isDue, probe, uploadMost, uploadRest, areDone, onChange } = options
+  const { pollMs, now, random, isVisible, quietMs, isDue, probe, uploadMost, uploadRest, areDone } = options
+  const { onChange, onError } = options
   const stopped = new AbortController()
   let state = options.initially
   let lostAt = options.lastContact
@@ -130,9 +133,10 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   function checkOnce(): Promise<void> {
     running ??= checkNow()
-      // Errors that are not caused by the server also count as an unreachable server.
-      .catch(() => {
-        if (!stopped.signal.aborted) lost()
+      .catch((error) => {
+        if (stopped.signal.aborted) return
+        onError(error)
+        lost()
       })
       .finally(() => {
         running = undefined

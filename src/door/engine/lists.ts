@@ -113,6 +113,8 @@ async function fetchList(
       const head = hasMore ? null : { id, generatedAt }
       // Request the next page before storing this page, to save time.
       const next = hasMore ? ask({ ...query, cursor: nextCursor! }) : undefined
+      // If storing this page fails, the next page is not awaited.
+      next?.catch(() => undefined)
       // Store the zones with their resets before the list, so that movements made before a reset never count.
       if (head) await store.learnZones(zones, { at: clock.now().toISOString(), areAll: true, seen })
       if (query.since === undefined) {

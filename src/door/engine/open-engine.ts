@@ -185,6 +185,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
         if (wasOffline && stored.list) lists.askSoon()
         void lists.freshen(signal)
       },
+      onError: reportError,
     })
   }
 

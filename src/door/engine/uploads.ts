@@ -135,8 +135,14 @@ async function uploadWaiting(
     const { externalRef, undoes } = entry
     const scanId = undoes!.scanId ?? (await store.decision(undoes!.externalRef))?.scanId
     if (!scanId) return discard(entry, 'The undone scan never reached the server.')
-    const { deviceId, context } = environment.settings.station(door)
-    const body = { reason: UNDO_REASON, externalRef, context, ...(deviceId !== undefined && { deviceId }) }
+    const station = environment.settings.station(door)
+    const { deviceId } = station
+    const body = {
+      reason: UNDO_REASON,
+      externalRef,
+      context: station.context,
+      ...(deviceId !== undefined && { deviceId }),
+    }
     const reply = await server.reverse(scanId, body, signal)
     if (reply.kind === 'timeout') return reply
     if (reply.kind === 'answer') return settle([{ externalRef, recordedAt: reply.value.scan.recordedAt }])

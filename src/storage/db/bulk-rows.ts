@@ -97,7 +97,10 @@ export interface RowsUpdate {
   name: string
   table: string
   set: Columns
-  /** The columns whose values in the row must still be the given ones. A row with other values is not written. */
+  /**
+   * The columns whose values in the row must still be the given ones. A row with other values is not written. Null never
+   * matches.
+   */
   read?: Columns
   /**
    * Further columns to set, each with the SQL of its value. The SQL can use the row, the change (as `given`), and the

@@ -51,11 +51,11 @@ export function whereOneOrNull(
   column: string | Knex.Raw,
   values: readonly (string | null)[],
 ): void {
-  query.whereIn(
-    column as string,
-    values.filter((value) => value !== null),
-  )
-  if (values.includes(null)) query.orWhereNull(column as string)
+  const known = values.filter((value) => value !== null)
+  query.where((either) => {
+    either.whereIn(column as string, known)
+    if (known.length < values.length) either.orWhereNull(column as string)
+  })
 }
 
 export async function countRows(query: Knex.QueryBuilder): Promise<number> {

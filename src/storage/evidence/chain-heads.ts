@@ -27,8 +27,9 @@ export class ChainHeads extends Repository {
   /** Locks the heads of chains until the transaction ends, in one order to avoid deadlocks. Creates missing heads. */
   async lock(keys: ChainKey[]): Promise<SignedHead[]> {
     const pairs = keys.map(({ workspaceId, chain }) => [workspaceId, chain])
-    const query = this.db('chain_heads').whereIn(['workspace_id', 'chain'], pairs).orderBy(['workspace_id', 'chain'])
-    const heads = await listRecords(query.forUpdate(), HEAD.read)
+    const ofKeys = this.db('chain_heads').whereIn(['workspace_id', 'chain'], pairs)
+    const query = ofKeys.orderBy(['workspace_id', 'chain']).forUpdate()
+    const heads = await listRecords(query.clone(), HEAD.read)
     if (heads.length === keys.length) return heads
     const sorted = keys.toSorted((a, b) => compare(a.workspaceId, b.workspaceId) || compare(a.chain, b.chain))
     await insertRows(

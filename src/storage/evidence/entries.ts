@@ -6,13 +6,13 @@ import { runPrepared } from '../db/prepared.ts'
 import { asId, bytesOfHex, elementsOfJson, rowsAsJson, strictValue } from '../db/values.ts'
 import { SCAN } from '../scans/scan-row.ts'
 
-/** The columns of a scan that an erasure can clear. */
+/** The columns of a scan that an erasure can clear. The data in any other column of a scan can never be erased. */
 const PERSONAL = ['context', 'external_pass_id', 'message', 'payload_digest', 'reversal_reason']
 
 /**
  * The columns of a table that are covered by its evidence chain, sorted by name as canonical JSON requires. All fields
- * of a scan are covered. If a migration adds a column, add the column to `fixed`, or to the mapping `SCAN`. A null
- * column does not change existing digests.
+ * of a scan are covered. If a migration adds a column, add the column to `fixed`, or, for a scan, to the mapping `SCAN`,
+ * and also to `PERSONAL` if an erasure must clear it. A null column does not change existing digests.
  */
 interface ChainedTable {
   table: string
@@ -101,7 +101,7 @@ const SCANS_AT_ONCE = 1_000
 export async function eraseScans(db: Knex, scans: () => Knex.QueryBuilder): Promise<void> {
   // Lock the scans. Otherwise, a scan could be chained while its data is erased.
   await scans().orderBy('id').forUpdate().select('id')
-  const erased = { external_pass_id: null, payload_digest: null, context: null, reversal_reason: null, ...ERASED }
+  const erased = Object.fromEntries(PERSONAL.map((column) => [column, ERASED[column] ?? null]))
   const assignments = Object.entries(erased).map(
     ([column, value]) => `${column} = ${value === null ? 'null' : `'${value}'`}`,
   )

@@ -102,7 +102,7 @@ export class AuditLog extends Repository {
       // filter.
       else {
         const filtered = this.db.raw(boundColumn(this.db, `audit_entries.${column}`))
-        query.where((either) => whereOneOrNull(either, filtered, values))
+        whereOneOrNull(query, filtered, values)
       }
     }
     if (workspaceId !== undefined) where('workspace_id', [workspaceId])

@@ -278,10 +278,9 @@ export class GoogleObjects extends Repository {
   }
 
   private ofIdentities(table: string, identityIds: (string | null)[]) {
-    return this.db('passes')
-      .whereRaw(`passes.id = ${table}.pass_id`)
-      .where((passes) => whereOneOrNull(passes, 'google_identity_id', identityIds))
-      .select(this.db.raw('1'))
+    const passes = this.db('passes').whereRaw(`passes.id = ${table}.pass_id`)
+    whereOneOrNull(passes, 'google_identity_id', identityIds)
+    return passes.select(this.db.raw('1'))
   }
 }
 

@@ -81,7 +81,7 @@ export class Templates extends Repository {
   async list(workspaceId: string, request: TemplateListRequest): Promise<ListPage<StoredTemplate>> {
     const query = this.live(workspaceId)
     const projectIds = request.projectId?.map((id) => (id === 'null' ? null : id))
-    if (projectIds) query.where((or) => whereOneOrNull(or, 'templates.project_id', projectIds))
+    if (projectIds) whereOneOrNull(query, 'templates.project_id', projectIds)
     if (request.key) query.whereIn('templates.key', request.key)
     return listPage(this.db, query, SPEC, request, TEMPLATE.read)
   }

@@ -267,7 +267,10 @@ const PROGRESS_UPDATE: RowsUpdate = {
   read: { status: 'text', due_at: 'bigint', is_redelivery: 'boolean', attempt_count: 'integer' },
 }
 
-/** Like `PROGRESS_UPDATE`, for deliveries that the caller has locked. They have no due time if they have ended. */
+/**
+ * Like `PROGRESS_UPDATE`, for deliveries that the caller has locked. Compares no values: a delivery that has ended has
+ * no due time, and null never matches.
+ */
 const LOCKED_UPDATE: RowsUpdate = { ...PROGRESS_UPDATE, name: 'progress-of-locked', read: {} }
 
 function changeOf(progress: DeliveryProgress, at: Date) {

@@ -13,6 +13,9 @@ type ParametersOf<Path> = [ParameterOf<Path>] extends [never]
   ? unknown
   : { params: z.ZodObject<Record<ParameterOf<Path>, typeof Uuid>, z.core.$strict> }
 
+/** The access to routes with which the leads of doors prepare doors and zones. */
+export const forLeads = { scope: 'scans:write', role: 'owner', forDoorLeads: true } as const
+
 /**
  * Declares an endpoint, with an exact type for handlers and the client. Path parameters are in braces: /v1/passes/{id}.
  * @param names the schemas of the path parameters that are not IDs

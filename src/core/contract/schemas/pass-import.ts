@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { text } from './common.ts'
+import { addIssue, text } from './common.ts'
 
 /** The maximum number of devices per imported pass. */
 export const MAX_IMPORTED_DEVICES = 100
@@ -52,15 +52,18 @@ export function checkImport(
   pass: z.output<z.ZodObject<typeof importedFields>>,
   context: z.core.$RefinementCtx<unknown>,
 ): void {
-  const addIssue = (path: (string | number)[], message: string) => context.addIssue({ code: 'custom', path, message })
   const { serialNumber, authenticationToken, devices } = pass
   if (serialNumber === undefined && authenticationToken !== undefined)
-    addIssue(['authenticationToken'], 'Requires serialNumber')
+    addIssue(context, ['authenticationToken'], 'Requires serialNumber')
   if (devices.length > 0 && (serialNumber === undefined || authenticationToken === undefined))
-    addIssue(['devices'], 'Requires serialNumber and authenticationToken, which the devices use to fetch the pass')
+    addIssue(
+      context,
+      ['devices'],
+      'Requires serialNumber and authenticationToken, which the devices use to fetch the pass',
+    )
   const seen = new Set<string>()
   for (const [n, { deviceLibraryIdentifier: id }] of devices.entries()) {
-    if (seen.has(id)) addIssue(['devices', n], 'This device is listed twice')
+    if (seen.has(id)) addIssue(context, ['devices', n], 'This device is listed twice')
     seen.add(id)
   }
 }

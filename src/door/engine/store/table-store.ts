@@ -304,7 +304,7 @@ export class TableStore {
   }
 }
 
-/** The methods of a store. Benchmarks keep the data in memory instead of tables. */
+/** The methods of a store, without its private fields, so that benchmarks can keep the data in memory. */
 export type EngineStore = Pick<TableStore, keyof TableStore>
 
 async function idleSlot(tx: Transaction): Promise<Slot> {
