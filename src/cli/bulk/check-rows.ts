@@ -77,9 +77,10 @@ function matchHeader(header: readonly string[], columns: readonly string[]): Mat
     const [column, ...others] = columns.filter((name) => looseName(name) === looseName(cell))
     if (column === undefined || others.length > 0) continue
     const taken = cells.get(column)
+    // Rename an ambiguous cell, too, so that it is not also reported as an unknown column.
+    matched.names[index] = column
     if (taken === undefined) {
       cells.set(column, cell)
-      matched.names[index] = column
       matched.notes.push(`The column "${cell}" is used as ${column}`)
     } else matched.problems.push(`The columns "${taken}" and "${cell}" can both be ${column}: rename one`)
   }
