@@ -319,13 +319,11 @@ export function readFiles(
     { certificate: readSecret(certificate, '--certificate'), key: key === undefined ? key : readSecret(key, '--key') },
     passphrase,
   )
+  // Parse these files before the check for --wwdr, so that swapped files are reported first.
+  const [certificatePem, keyPem] = [toPem(pass.certificate), toKeyPem(pass.key)]
   const intermediate = wwdr === undefined ? known : readSecret(wwdr, '--wwdr')
   if (!intermediate) throw new OperatorError("Also give Apple's intermediate certificate: --wwdr (WWDR G4).")
-  return {
-    certificate: toPem(pass.certificate),
-    key: toKeyPem(pass.key),
-    wwdr: toPem(intermediate),
-  }
+  return { certificate: certificatePem, key: keyPem, wwdr: toPem(intermediate) }
 }
 
 /** Runs the certificate checks that a server runs when it starts. @throws CredentialError if one fails */

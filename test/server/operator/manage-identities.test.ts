@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { Config } from '../../../src/server/config.ts'
 import { makeSandboxIssuer, sandboxIssuers } from '../../../src/server/identities/sandbox.ts'
 import {
+  addApple,
   addGoogle,
   retireIdentity,
   setDefaultIdentity,
@@ -10,6 +11,7 @@ import {
 } from '../../../src/server/operator/manage-identities.ts'
 import { getWorkspace, insertWorkspace, withStore } from '../../../src/server/operator/operator.ts'
 import { findSigner } from '../../../src/wallets/sandbox/google/google-token.ts'
+import { makeAppleChain } from '../../support/apple-chain.ts'
 import { dialects, migratedDatabase, type TestDialect, temporaryFolder } from '../../support/databases.ts'
 
 const ISSUER = '3388000000000000007'
@@ -30,6 +32,14 @@ test('accepts spaces within an identity name, and rejects leading and trailing o
   for (const name of [' club', 'club ', '']) {
     await expect(addGoogle(config, { ...google, name, workspace: 'default' })).rejects.toThrow('spaces')
   }
+})
+
+test('reports a swapped certificate and key before a missing intermediate certificate', async () => {
+  const config = await operator()
+  const { certificate, key } = await makeAppleChain(temporaryFolder())
+  const add = (from: { certificate: string; key: string }) => addApple(config, { name: 'club', from, at })
+  await expect(add({ certificate: key, key: certificate })).rejects.toThrow(`${key} is not a certificate`)
+  await expect(add({ certificate, key })).rejects.toThrow('--wwdr')
 })
 
 test('using a retired identity reactivates it, since its issuer can have no other one', async () => {
