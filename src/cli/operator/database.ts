@@ -64,7 +64,7 @@ export const commands: ResourceCommands = {
     args: { file: Args.string({ description: 'File to write.', required: true, parse: parsePath }) },
     flags: {
       ...databaseFlags,
-      force: Flags.boolean({ summary: 'Replace an existing file.', default: false }),
+      force: Flags.boolean({ summary: 'Replace an existing backup. Other files are never replaced.', default: false }),
     },
     async run({ args: { file }, flags }) {
       const database = await sqliteFileOf(

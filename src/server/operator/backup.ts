@@ -29,7 +29,7 @@ export interface Backup {
 }
 
 export interface BackupOptions {
-  /** Whether the backup replaces an existing file. */
+  /** Whether the new backup replaces an earlier one. Other files are never replaced. */
   force: boolean
   onProgress: (bytes: number, total: number) => void
 }
@@ -58,7 +58,7 @@ const PROGRESS_MS = 200
 /**
  * Copies a SQLite database while servers use it. The copy contains every write that was acknowledged before the copy
  * began. The copy gets its file name only when it is complete, verified, and synced to disk.
- * @throws OperatorError if the file exists without `force`, or if the copy fails
+ * @throws OperatorError if the file exists without `force` or is not a backup, or if the copy fails
  */
 export async function backUp(database: string, file: string, { force, onProgress }: BackupOptions): Promise<Backup> {
   const target = resolve(file)
@@ -69,6 +69,11 @@ export async function backUp(database: string, file: string, { force, onProgress
     throw new OperatorError(`The folder ${dirname(target)} does not exist. Create it first.`)
   if (await isPartOf(database, target)) {
     throw new OperatorError(`${target} belongs to the database itself. Name another file for the backup.`)
+  }
+  if ((await exists(target)) && !(await isBackup(target))) {
+    throw new OperatorError(
+      `${target} is not a backup, and --force replaces only backups. Name another file, or move this one away.`,
+    )
   }
   const draft = `${target}.${randomUUID()}.part`
   await (await openPrivate(draft, 'wx')).close()
@@ -269,7 +274,7 @@ async function unseal(path: string, target: string): Promise<Unsealed> {
   if (size === 0) return { fault: 'is empty: it contains no database of passes' }
   const head = await readAt(path, 0, HEADER_BYTES)
   if (!head.subarray(0, MAGIC.length).equals(MAGIC)) return { fault: 'is not a SQLite database, or is damaged' }
-  const tail = (await readAt(path, Math.max(0, size - LONGEST_LINE), LONGEST_LINE)).toString('latin1')
+  const tail = await readTail(path, size)
   const line = LINE.exec(tail)
   const expected = line ? Number(line[1]) : lengthOf(head)
   const found = size - (line?.[0].length ?? 0)
@@ -302,6 +307,16 @@ async function copy(path: string, target: string, bytes: number): Promise<string
     await file.close()
   }
   return hash.digest('hex')
+}
+
+/** Whether `force` can replace a file: a backup with its checksum line, or an empty file. */
+async function isBackup(path: string): Promise<boolean> {
+  const stats = await stat(path)
+  return stats.isFile() && (stats.size === 0 || LINE.test(await readTail(path, stats.size)))
+}
+
+async function readTail(path: string, size: number): Promise<string> {
+  return (await readAt(path, Math.max(0, size - LONGEST_LINE), LONGEST_LINE)).toString('latin1')
 }
 
 /** Returns the length of a database, in bytes, according to its header (page size × page count). */

@@ -145,6 +145,21 @@ test.each(['passes.db', 'passes.db-wal', 'passes.db.key', 'passes.db.token', 'ha
   },
 )
 
+test('--force replaces an earlier backup, but no other file', async () => {
+  const { folder, database, file } = await backedUp()
+  const forced = (target: string) => backUp(database, target, { ...quietly, force: true })
+  await expect(forced(file)).resolves.toMatchObject({ file })
+  const other = join(folder, 'other.db')
+  copyFileSync(database, other)
+  const list = join(folder, 'guests.csv')
+  writeFileSync(list, 'externalPassId,label\n')
+  for (const path of [other, list]) {
+    const before = readFileSync(path)
+    await expect(forced(path)).rejects.toThrow(`${path} is not a backup, and --force replaces only backups`)
+    expect(readFileSync(path).equals(before)).toBe(true)
+  }
+})
+
 test('rejects the target of a symbolic link to the database as the backup file', async () => {
   const { folder, database } = await backedUp()
   const alias = join(folder, 'alias.db')
