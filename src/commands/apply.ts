@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Args, Flags } from '@oclif/core'
 import { readDesiredState, SecretsFile } from '../cli/apply/files.ts'
 import { type Action, isDifference, type Outcome, planApply, type Step } from '../cli/apply/plan.ts'
@@ -16,7 +16,7 @@ export default class Apply extends ClientCommand {
     'Reads projects/*.json, templates/*.json, webhooks/*.json, and limits.json in a folder, shows the changes, and ' +
     'asks for confirmation. Projects are matched by name, templates by key, and webhooks by url; "project" in a ' +
     'template file names the project of the template. A property that a file omits keeps its value on the server. A ' +
-    'kind without a folder is ignored. Templates become drafts unless --publish is set. Nothing is deleted without ' +
+    'kind without a folder is ignored. Other files and folders with JSON or YAML are reported. Templates become drafts unless --publish is set. Nothing is deleted without ' +
     '--prune. After a failure, run the command again to continue. Limits are only compared: an operator must set ' +
     'them. Exits with 3 if --plan finds differences, or if an operator must set limits.'
   static override examples = [
@@ -53,7 +53,8 @@ export default class Apply extends ClientCommand {
     const { args, flags } = await this.parse(Apply)
     const desired = await readDesiredState(args.folder)
     const secretsPath = flags.secrets ?? join(args.folder, 'webhook-secrets.json')
-    for (const path of desired.ignored) if (path !== secretsPath) this.note(`${path} is not used`)
+    const holdSecrets = [secretsPath, dirname(secretsPath)]
+    for (const path of desired.ignored) if (!holdSecrets.includes(path)) this.note(`${path} is not used`)
     const secrets = await SecretsFile.open(secretsPath, (message) => this.note(message))
     const { prune, publish } = flags
     const steps = await planApply(this.connect(flags), desired, { prune, publish, secrets })

@@ -1,5 +1,5 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { z } from 'zod'
 import { projects } from '../../core/contract/projects.ts'
 import { Webhook, webhooks } from '../../core/contract/webhooks.ts'
@@ -52,7 +52,7 @@ export interface DesiredState {
   templates?: TemplateFile[] | undefined
   webhooks?: WebhookFile[] | undefined
   limits?: LimitsFile | undefined
-  /** Files that look like input but are not read. */
+  /** Files that look like input but are not read, and folders of such files. */
   ignored: string[]
 }
 
@@ -80,16 +80,25 @@ export async function readDesiredState(folder: string): Promise<DesiredState> {
 }
 
 async function findIgnored(folder: string): Promise<string[]> {
-  const isRead = /^(?:limits|webhook-secrets)\.json$/
-  const above = (await readdir(folder)).filter((name) => /\.(?:json|ya?ml)$/i.test(name) && !isRead.test(name))
-  const inKinds = await Promise.all(
-    KINDS.map(async (kind) => {
-      if (!(await exists(join(folder, kind)))) return []
-      const names = await readdir(join(folder, kind))
-      return names.filter((name) => /\.ya?ml$/i.test(name)).map((name) => join(kind, name))
+  const isRead = new Set(['limits.json', 'webhook-secrets.json', ...KINDS])
+  const above = (await findInputs(folder)).filter((path) => !isRead.has(basename(path)))
+  const inKinds = await Promise.all(KINDS.map((kind) => findInputs(join(folder, kind))))
+  return [...above, ...inKinds.flat().filter((path) => !path.endsWith('.json'))]
+}
+
+/** Returns the JSON and YAML files of a folder, and the folders in it that contain such files. */
+async function findInputs(folder: string): Promise<string[]> {
+  const isInput = (name: string) => /\.(?:json|ya?ml)$/i.test(name)
+  const entries = (await exists(folder)) ? await readdir(folder, { withFileTypes: true }) : []
+  const found = await Promise.all(
+    entries.map(async (entry) => {
+      const path = join(folder, entry.name)
+      if (entry.name.startsWith('.')) return []
+      if (!entry.isDirectory()) return isInput(entry.name) ? [path] : []
+      return (await readdir(path)).some(isInput) ? [path] : []
     }),
   )
-  return [...above, ...inKinds.flat()].map((name) => join(folder, name))
+  return found.flat()
 }
 
 /** Reads the JSON files of a folder. Returns `undefined` if the folder does not exist. */

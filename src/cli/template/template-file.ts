@@ -192,15 +192,17 @@ export async function listJsonFiles(folder: string): Promise<string[]> {
   return paths
 }
 
-/** @throws UsageError if a file has no key, or if two files have the same key */
+/** @throws CliError if a file has no key, or if two files have the same key */
 export function requireKeys(files: readonly TemplateFile[]): void {
   requireDistinct(files, 'key', ({ path, key }) => {
-    if (key === undefined) throw new UsageError(`${path} has no key`, { hint: 'add "key": "…" next to its name.' })
+    if (key === undefined) {
+      throw new CliError(`${path} has no key`, { code: 'VALIDATION_ERROR', hint: 'add "key": "…" next to its name.' })
+    }
     return key
   })
 }
 
-/** @throws UsageError if two files have the same value of a property */
+/** @throws CliError if two files have the same value of a property */
 export function requireDistinct<T extends { path: string }>(
   files: readonly T[],
   property: string,
@@ -210,7 +212,12 @@ export function requireDistinct<T extends { path: string }>(
   for (const file of files) {
     const value = nameOf(file)
     const other = paths.get(value)
-    if (other) throw new UsageError(`${file.path} and ${other} have the same ${property} ${value}`)
+    if (other) {
+      throw new CliError(`${file.path} and ${other} have the same ${property} ${value}`, {
+        code: 'VALIDATION_ERROR',
+        hint: 'change or delete one of them.',
+      })
+    }
     paths.set(value, file.path)
   }
 }

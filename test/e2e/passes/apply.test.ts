@@ -149,7 +149,11 @@ test('reports every mistake with file, line, and column before sending anything'
   const wrong = await apply(folder, server, '--yes')
   expect(wrong.value.error.details.issues).toMatchObject([{ path: ['project'], line: 4, column: 14 }])
   write(folder, 'projects/twin.json', whole['projects/fair.json'])
-  expect((await apply(folder, server)).value.error.message).toContain('have the same name Spring fair')
+  const twins = await apply(folder, server)
+  expect([twins.exitCode, twins.value.error.message]).toEqual([
+    1,
+    expect.stringContaining('have the same name Spring fair'),
+  ])
   expect(await countsOf(server)).toEqual([0, 0, 0])
 })
 
@@ -214,10 +218,14 @@ test('compares limits, and shows the operator command, since the API cannot set 
   expect((await apply(folder, server, '--plan')).exitCode).toBe(0)
 })
 
-test('names files that are ignored: misplaced JSON, and YAML', async () => {
+test('names files and folders that are ignored: misplaced JSON, and YAML', async () => {
   const misplaced = ['project.json', 'webhooks.yaml', 'projects/gala.yml']
   const folder = folderOf({ ...whole, 'limits.json': {}, 'webhook-secrets.json': {}, 'README.md': '' })
   for (const name of misplaced) write(folder, name, {})
   const { ignored } = await readDesiredState(folder)
   expect(ignored.toSorted()).toEqual(misplaced.map((name) => join(folder, name)).toSorted())
+  write(folder, 'template/day.json', {})
+  write(folder, 'projects/old/gala.json', {})
+  const folders = [join(folder, 'template'), join(folder, 'projects/old')]
+  expect((await readDesiredState(folder)).ignored).toEqual(expect.arrayContaining(folders))
 })
