@@ -39,6 +39,12 @@ export default class TemplateLint extends BaseCommand {
         const warnings = await finder.find(draft, at)
         const text = warningText(warnings)
         this.log(text === undefined ? `${file.path}: no problems found` : `${file.path}:\n${text}`)
+        if (file.key === undefined) {
+          this.note(
+            `${file.path} has no key, which "passes apply" requires, and which "passes template push" needs to find the ` +
+              'template again: add "key": "…" next to its name.',
+          )
+        }
         linted.push({ file: file.path, key: file.key ?? null, warnings })
       }
     } finally {
