@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { CliError, InterruptedError, UsageError } from '../cli/command/cli-error.ts'
+import { existingFile, forceFlag } from '../cli/command/existing-file.ts'
 import { count, counted } from '../cli/command/output.ts'
 import { commandLine, onInterrupt } from '../cli/command/program.ts'
 import { startProgress } from '../cli/command/progress.ts'
@@ -39,7 +40,7 @@ export default class Export extends BaseCommand {
     identity: Flags.string({
       summary: 'Only passes of this identity (name); "server" means the identity from the flags of "passes serve".',
     }),
-    force: Flags.boolean({ summary: 'Replace an existing file.' }),
+    force: forceFlag,
     platforms: serveFlags.platforms,
     'apple-pass-type': serveFlags['apple-pass-type'],
     'google-issuer-id': serveFlags['google-issuer-id'],
@@ -52,11 +53,11 @@ export default class Export extends BaseCommand {
       throw new UsageError('The file contains secrets and is not written to stdout: give a file name.')
     if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
       throw new UsageError(`${file} is a folder. Give the name of a file in it.`)
-    if (!flags.force && (await exists(file))) throw taken(file)
+    if (!flags.force && (await exists(file))) throw existingFile(file)
     if (!(await exists(dirname(file))))
       throw new CliError(`The folder ${dirname(file)} does not exist. Create it first.`)
     const balancesFile = flags.balances === undefined ? undefined : resolve(flags.balances)
-    if (balancesFile && !flags.force && (await exists(balancesFile))) throw taken(balancesFile)
+    if (balancesFile && !flags.force && (await exists(balancesFile))) throw existingFile(balancesFile)
     const names = {
       platforms: parsePlatforms(flags.platforms),
       passTypeIdentifier: flags['apple-pass-type'],
@@ -89,7 +90,7 @@ export default class Export extends BaseCommand {
         async function* balancePieces() {
           for await (const page of balances) yield formatRows(page, CSV)
         }
-        const replaces = flags.force ?? false
+        const replaces = flags.force
         await writePrivateWhole(file, pieces(), { replaces })
         if (balancesFile) await writePrivateWhole(balancesFile, balancePieces(), { replaces })
         return this.report(file, counts, identities)
@@ -98,7 +99,7 @@ export default class Export extends BaseCommand {
       if (stop.signal.aborted) {
         throw new InterruptedError('Stopped: nothing was written.', { hint: `start over with: ${commandLine()}` })
       }
-      if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw taken(file)
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw existingFile(file)
       throw error
     } finally {
       await lock.release()
@@ -135,7 +136,3 @@ export default class Export extends BaseCommand {
 }
 
 const CSV = { delimiter: ',', newline: '\n', bom: false, rawCells: false } as const
-
-function taken(file: string): CliError {
-  return new CliError(`${file} already exists; --force replaces it.`, { code: 'FILE_EXISTS' })
-}

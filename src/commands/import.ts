@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import { Flags } from '@oclif/core'
+import { parseOut } from '../cli/arguments/list-flags.ts'
 import { named } from '../cli/arguments/named.ts'
 import { BulkCommand, batchFlags, bulkArgs, bulkFlags } from '../cli/bulk/bulk-command.ts'
 import { UsageError } from '../cli/command/cli-error.ts'
@@ -44,6 +45,7 @@ export default class Import extends BulkCommand {
     ...bulkFlags,
     out: Flags.string({
       summary: 'Output file: the input rows with pass IDs. With - (stdout), the command keeps no journal.',
+      parse: parseOut,
     }),
     ...batchFlags,
   }

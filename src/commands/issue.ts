@@ -1,4 +1,5 @@
 import { Flags } from '@oclif/core'
+import { parseOut } from '../cli/arguments/list-flags.ts'
 import { requiredFlag } from '../cli/arguments/named.ts'
 import { existingFlag } from '../cli/arguments/pass-argument.ts'
 import { BulkCommand, batchFlags, bulkArgs, bulkFlags, groupColumnFlag } from '../cli/bulk/bulk-command.ts'
@@ -54,6 +55,7 @@ export default class Issue extends BulkCommand {
     'group-column': groupColumnFlag,
     out: Flags.string({
       summary: 'Output file: input rows with pass IDs and links. With - (stdout), the command keeps no journal.',
+      parse: parseOut,
     }),
     existing: existingFlag,
     ...batchFlags,

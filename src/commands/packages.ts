@@ -1,10 +1,10 @@
 import { Args, Flags } from '@oclif/core'
-import { rawCellsFlag } from '../cli/arguments/list-flags.ts'
+import { parseOut, rawCellsFlag } from '../cli/arguments/list-flags.ts'
 import type { Dialect } from '../cli/bulk/csv.ts'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { CliError, UsageError } from '../cli/command/cli-error.ts'
+import { forceFlag, requireReplaceable } from '../cli/command/existing-file.ts'
 import { count, printable } from '../cli/command/output.ts'
-import { exists } from '../files/private-file.ts'
 
 export default class Packages extends BaseCommand {
   static override summary = 'Convert .pkpass files of another provider to a CSV file for import.'
@@ -21,7 +21,8 @@ export default class Packages extends BaseCommand {
     folder: Args.string({ description: 'Folder of .pkpass files.', required: true }),
   }
   static override flags = {
-    out: Flags.string({ summary: 'CSV file to write, or - for stdout.', required: true }),
+    out: Flags.string({ summary: 'CSV file to write, or - for stdout.', required: true, parse: parseOut }),
+    force: forceFlag,
     'raw-cells': rawCellsFlag,
   }
 
@@ -30,8 +31,7 @@ export default class Packages extends BaseCommand {
     if (flags.out === '-' && this.jsonEnabled())
       throw new UsageError('--json and --out - both write to stdout: remove one')
     // Keep an existing file. Overwriting it would undo a user's edits of its column names.
-    if (flags.out !== '-' && (await exists(flags.out)))
-      throw new CliError(`${flags.out} already exists`, { hint: 'choose another file.' })
+    if (flags.out !== '-') requireReplaceable(flags.out, flags.force)
     const { packageColumns, readPackages } = await import('../cli/import/read-packages.ts')
     const { openOutput } = await import('../cli/bulk/output-file.ts')
     const { startProgress } = await import('../cli/command/progress.ts')

@@ -69,8 +69,16 @@ export function outFlag(what: string, options: Partial<ReturnType<typeof formerl
   return Flags.string({
     ...options,
     summary: `${what}; - for stdout (the default).`,
-    parse: async (path) => (path === '-' ? undefined : path) as string,
+    parse: async (path) => ((await parseOut(path)) === '-' ? undefined : path) as string,
   })
+}
+
+/**
+ * Parses the path of an output. Returns `-` also for /dev/stdout: if stdout is a file, opening it a second time would
+ * overwrite the other output of the command.
+ */
+export async function parseOut(path: string): Promise<string> {
+  return path === '/dev/stdout' ? '-' : path
 }
 
 export function languageFlag(options: { exclusive?: string[] } = {}) {

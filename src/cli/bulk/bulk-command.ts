@@ -3,6 +3,7 @@ import type { ClientOptions } from '../../client/client.ts'
 import { parsePath, rawCellsFlag, skipFlag } from '../arguments/list-flags.ts'
 import { CliError, InterruptedError, UsageError } from '../command/cli-error.ts'
 import { ClientCommand, PATIENT_ATTEMPTS } from '../command/client-command.ts'
+import { forceFlag } from '../command/existing-file.ts'
 import { count } from '../command/output.ts'
 import { commandLine, onInterrupt } from '../command/program.ts'
 import { eraseInterrupted } from '../command/progress.ts'
@@ -46,12 +47,14 @@ export const bulkFlags = {
     parse: parsePath,
   }),
   restart: Flags.boolean({ summary: 'Ignore the journal of an earlier run, and start with the first row.' }),
+  force: forceFlag,
   'raw-cells': rawCellsFlag,
 }
 
 export interface BulkFlags extends ConnectionFlags {
   failures?: string | undefined
   restart: boolean
+  force: boolean
   'raw-cells': boolean
   'dry-run': boolean
   out?: string | undefined
@@ -82,7 +85,7 @@ export abstract class BulkCommand extends ClientCommand {
   ) {
     const isStdoutTaken = flags.out === '-'
     if (isStdoutTaken && this.jsonEnabled()) throw new UsageError('--json and --out - both write to stdout: remove one')
-    const goOn = goOnWith({ hasJournal: !isReadOnce(file) && !isStdoutTaken })
+    const goOn = goOnWith(flags, { hasJournal: !isReadOnce(file) && !isStdoutTaken })
     using stop = onInterrupt(
       () => {
         eraseInterrupted()
@@ -104,6 +107,7 @@ export abstract class BulkCommand extends ClientCommand {
         failures: flags.failures,
         dryRun: flags['dry-run'],
         restart: flags.restart,
+        force: flags.force,
         rawCells: flags['raw-cells'],
         stop: stop.signal,
         client,
@@ -148,8 +152,11 @@ function flatten<Name extends string>({ counts, failing, first, ...summary }: Bu
   return { ...summary, ...counts, ...(summary.dryRun && { first }) }
 }
 
-function goOnWith({ hasJournal }: { hasJournal: boolean }): string {
-  return hasJournal ? `resume with: ${repeat()}` : `send the same input again (nothing is done twice): ${repeat()}`
+function goOnWith({ out = '-', failures, force }: BulkFlags, { hasJournal }: { hasJournal: boolean }): string {
+  if (hasJournal) return `resume with: ${repeat()}`
+  // Without a journal, the repeated run replaces the files that this run wrote.
+  const replaces = !force && (out !== '-' || failures !== undefined)
+  return `send the same input again (nothing is done twice): ${repeat()}${replaces ? ' --force' : ''}`
 }
 
 /** Returns the command line that repeats this call, without `--restart`, which would discard the completed rows. */

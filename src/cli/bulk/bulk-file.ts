@@ -8,10 +8,11 @@ import type { Client } from '../../client/client.ts'
 import { ifMissing } from '../../files/private-file.ts'
 import { CliError, streamNamed, UsageError } from '../command/cli-error.ts'
 import { retryNotes } from '../command/client-command.ts'
+import { requireReplaceable } from '../command/existing-file.ts'
 import { count, details, duration, printable } from '../command/output.ts'
 import { startProgress } from '../command/progress.ts'
 import { isReadOnce } from '../command/prompt.ts'
-import { atStart, fingerprint, JOURNAL_FORMAT, type JournalEntry, openFileJournal } from './bulk-journal.ts'
+import { atStart, fingerprint, JOURNAL_FORMAT, type JournalEntry, openFileJournal, readHead } from './bulk-journal.ts'
 import { openCsv } from './csv.ts'
 import { openOutput, rejectPipe } from './output-file.ts'
 import {
@@ -34,6 +35,8 @@ export interface BulkOptions {
   failures: string | undefined
   dryRun: boolean
   restart: boolean
+  /** Whether existing output files that no run of this input wrote are replaced. */
+  force: boolean
   rawCells: boolean
   stop: AbortSignal
   /** Called before the first row of a new run. If the callback throws, no row is processed. */
@@ -57,7 +60,7 @@ export async function runFile<Item, Name extends string>(
   // Do not keep a journal if the input is a pipe, which cannot be read again, or the output is stdout, which cannot be
   // truncated.
   const journalPath = isReadOnce(file) || options.out === '-' || dryRun ? undefined : `${file}.journal`
-  rejectOverwriting(options, journalPath)
+  rejectOverwriting(options, journalPath, action.command)
   for (const path of [options.out, options.failures]) if (path !== undefined) rejectPipe(path, OR_STDOUT)
   // Keep the heap small, because rows are short-lived. By default, V8's heap grows to 235 MB over a million rows; with
   // this flag, to 155 MB.
@@ -155,11 +158,20 @@ function again(entry: JournalEntry, outcomes: readonly Outcome[]): JournalEntry 
 
 const OR_STDOUT = 'name a file, or give --out - for stdout.'
 
-function rejectOverwriting({ file, out, failures }: BulkOptions, journal: string | undefined): void {
+function rejectOverwriting(
+  { file, out, failures, force }: BulkOptions,
+  journal: string | undefined,
+  command: string,
+): void {
   const paths = [file, out, failures, journal].filter((path) => path !== undefined && path !== '-') as string[]
   const real = paths.map(realPath)
   const again = paths.find((_, index) => real.indexOf(real[index]!) !== index)
   if (again) throw new UsageError(`${again} is used for two files: input, output, failures, and journal must differ`)
+  const earlier = journal === undefined ? undefined : readHead(journal)
+  const written = earlier?.command === command ? [earlier.out, earlier.failures] : []
+  for (const path of [out, failures]) {
+    if (path !== undefined && path !== '-' && !written.includes(resolve(path))) requireReplaceable(path, force)
+  }
 }
 
 async function requireUnchanged(file: string, seen: unknown): Promise<void> {

@@ -159,6 +159,11 @@ async function startOf(entries: JournalEntry[], head: JournalHead): Promise<Jour
   return entries.findLast((entry) => entry.outBytes <= outBytes && entry.failuresBytes <= failuresBytes)
 }
 
+/** Returns the identity of the run in a journal; `undefined` if the file is missing or not such a journal. */
+export function readHead(path: string): JournalHead | undefined {
+  return JournalHead.safeParse(readJournal(path)?.[0]?.value).data
+}
+
 /** Returns the size of an output file; infinity, which contains every checkpoint, if no output is requested. */
 async function sizeOf(path: string | null | undefined): Promise<number> {
   if (path == null) return Number.POSITIVE_INFINITY

@@ -2,6 +2,7 @@ import { Args, Flags } from '@oclif/core'
 import type { ChainName } from '../../core/rules/evidence/chain.ts'
 import { formerly, outFlag } from '../arguments/list-flags.ts'
 import { UsageError } from '../command/cli-error.ts'
+import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { counted, writeOut } from '../command/output.ts'
 import { knownFlags, readKnown, showChains, verifyFile } from '../evidence/verify-chain.ts'
 import { localCommand, type ResourceCommands } from '../resource/resource-command.ts'
@@ -85,9 +86,13 @@ function evidenceCommands(chain: ChainName, what: string): ResourceCommands {
         ...databaseFlags,
         workspace: Flags.string({ summary: 'Workspace (name or ID).', default: 'default' }),
         out: outFlag('Output file, which only its owner can read', formerly('output')),
+        force: forceFlag,
       },
       hasJson: false,
-      run: async ({ flags }) => (await verifyChains()).writeProof(chain, flags, writeOut),
+      async run({ flags }) {
+        requireReplaceable(flags.out, flags.force)
+        await (await verifyChains()).writeProof(chain, flags, writeOut)
+      },
       note: (_, { flags }) => (flags.out === undefined ? undefined : `The proof was written to ${flags.out}`),
     }),
     [`${chain}:verify`]: localCommand({

@@ -8,6 +8,7 @@ import { filterFlag, formerly, parsePath } from '../arguments/list-flags.ts'
 import { parseDuration } from '../arguments/moment.ts'
 import { idArg, named, namedArg, namedFlag, orNull, requiredFlag } from '../arguments/named.ts'
 import { drawing } from '../command/base-command.ts'
+import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { count, details, localTime } from '../command/output.ts'
 import { doorsShape, phoneWarning, showDoor } from '../door/door-output.ts'
 import { callCommand, listCommand, PROJECT, type ResourceCommands } from './resource-command.ts'
@@ -46,9 +47,11 @@ export const commands: ResourceCommands = {
         default: 1,
       }),
       svg: Flags.string({ summary: 'SVG file to write: a page to print, with the QR code.', parse: parsePath }),
+      force: forceFlag,
     },
     async call(client, input) {
-      const { project: projectId, gate, phones: uses, svg, ...flags } = input.flags
+      const { project: projectId, gate, phones: uses, svg, force, ...flags } = input.flags
+      requireReplaceable(svg, force)
       const expiresAt = new Date(Date.now() + parseDuration(flags['expires-in'], '--expires-in') * 1000).toISOString()
       const invitation = await client.doors.invite({ body: { projectId, gate, uses, expiresAt } })
       // Show the link before the file is written: the link cannot be shown again, and writing can fail.

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { Flags } from '@oclif/core'
 import type { JoinPage } from '../../core/contract/join-pages.ts'
 import { namedArg } from '../arguments/named.ts'
+import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { count, details, localTime, localTimeOr } from '../command/output.ts'
 import { callCommand, type ResourceCommands, TEMPLATE } from './resource-command.ts'
 
@@ -30,8 +31,10 @@ export const commands: ResourceCommands = {
         summary: 'Language of the poster (default: the first language of the title).',
         dependsOn: ['poster'],
       }),
+      force: forceFlag,
     },
-    async call({ joinPages }, { args: { id }, flags: { poster, source, language } }) {
+    async call({ joinPages }, { args: { id }, flags: { poster, source, language, force } }) {
+      requireReplaceable(poster, force)
       const page = await joinPages.get({ params: { id } })
       if (poster !== undefined) {
         const { drawPoster } = await import('../qr-page.ts')

@@ -4,6 +4,7 @@ import { Args, Flags } from '@oclif/core'
 import { exists } from '../../files/private-file.ts'
 import { outFlag, parsePath } from '../arguments/list-flags.ts'
 import { UsageError } from '../command/cli-error.ts'
+import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { counted } from '../command/output.ts'
 import { programName } from '../command/program.ts'
 import { askText, canAsk, choose } from '../command/prompt.ts'
@@ -18,7 +19,7 @@ export const commands: ResourceCommands = {
     summary: 'Create a template file.',
     description:
       'On a terminal, asks for missing values. Also writes an icon of one color to images/KEY, so that you can push ' +
-      'the file with "passes template push". An existing file is not replaced.',
+      'the file with "passes template push".',
     examples: [
       'template init',
       'template init ticket.json --kind event-ticket --name "Day ticket" --organization "Spring fair"',
@@ -31,6 +32,7 @@ export const commands: ResourceCommands = {
       name: Flags.string({ summary: 'Name of the template, such as "Day ticket".' }),
       organization: Flags.string({ summary: 'Issuer, as shown on cards.' }),
       key: Flags.string({ summary: 'Key of the template, for files and commands (default: derived from the name).' }),
+      force: forceFlag,
     },
     async run({ args, flags }) {
       const noInput = flags['no-input']
@@ -44,7 +46,7 @@ export const commands: ResourceCommands = {
       const { template, image } = starterFiles(kind, { key, name, organization, icon })
       const path = join(dirname(file), icon)
       const images = (await exists(path)) ? [] : [{ path, content: image }]
-      writeTemplate({ path: file, content: template }, images, { replaces: false, hint: 'choose another file.' })
+      writeTemplate({ path: file, content: template }, images, { replaces: flags.force })
       return { file, kind, key, icon: path }
     },
     print: ({ file }) => `Wrote ${file}.`,
@@ -70,9 +72,11 @@ export const commands: ResourceCommands = {
         summary: 'Language of the translations, such as de. It must be in languages.others of the definition.',
       }),
       out: outFlag('Output file', { dependsOn: ['language'] }),
+      force: forceFlag,
       in: Flags.string({ summary: 'File whose translations to import.', exclusive: ['language', 'out'] }),
     },
     async run({ args, flags }) {
+      requireReplaceable(flags.out, flags.force)
       const file = await readTemplateFile(args.file)
       if (flags.in !== undefined) return { file: args.file, ...(await writeStrings(file, flags.in)) }
       if (flags.language === undefined) {

@@ -4,6 +4,7 @@ import { PassType } from '../../core/contract/schemas/definition.ts'
 import type { Template } from '../../core/contract/templates.ts'
 import { outFlag, projectFilter, projectQuery } from '../arguments/list-flags.ts'
 import { namedArg, namedFlag, orNull } from '../arguments/named.ts'
+import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { details } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 import { showTemplate } from '../records.ts'
@@ -132,8 +133,10 @@ export const commands: ResourceCommands = {
     flags: {
       version: Flags.integer({ summary: 'Number of the version (default: the newest, including drafts).', min: 1 }),
       out: outFlag('Output file'),
+      force: forceFlag,
     },
     async call(client, { args, flags, note }) {
+      requireReplaceable(flags.out, flags.force)
       const { id, key, name, description, passType } = await client.templates.get({ params: { id: args.id } })
       const version = await getVersion(client, { templateId: id, version: flags.version })
       const { definition } = await client.templateVersions.get({ params: { id: version.id } })

@@ -7,9 +7,10 @@ import type { Client } from '../../client/client.ts'
 import type { Page } from '../../core/contract/schemas/common.ts'
 import { ifMissing } from '../../files/private-file.ts'
 import type { PageFormat } from '../arguments/list-flags.ts'
-import { JOURNAL_FORMAT, type JournalHead, openJournal } from '../bulk/bulk-journal.ts'
+import { JOURNAL_FORMAT, type JournalHead, openJournal, readHead } from '../bulk/bulk-journal.ts'
 import { openFile, rejectPipe } from '../bulk/output-file.ts'
 import { retryNotes } from '../command/client-command.ts'
+import { requireReplaceable } from '../command/existing-file.ts'
 import { writeOut } from '../command/output.ts'
 import { type Progress, startProgress } from '../command/progress.ts'
 import { listPages } from '../list/show-list.ts'
@@ -27,6 +28,7 @@ export interface ScanExportOptions {
   flags: Interfaces.InferredFlags<typeof scanFilterFlags> & {
     out?: string | undefined
     restart: boolean
+    force: boolean
     'raw-cells': boolean
     cursor?: string | undefined
   }
@@ -72,6 +74,8 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
 
 async function openOutput(path: string, query: object, options: ScanExportOptions): Promise<ExportFile> {
   rejectPipe(path, 'omit --out to write to stdout.')
+  // A journal means that an interrupted export wrote the file.
+  if (!readHead(`${path}.journal`)) requireReplaceable(path, options.flags.force)
   const { workspaceId } = await options.client.tokens.current()
   const filters = Object.entries(query).filter(([, value]) => value !== undefined)
   const settings = Object.fromEntries(filters.map(([name, value]) => [name, [value].flat().sort().join(', ')]))

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { dirname, relative, sep } from 'node:path'
 import { beginReplacement, type Replacement } from '../../files/private-file.ts'
-import { CliError } from '../command/cli-error.ts'
+import { existingFile } from '../command/existing-file.ts'
 
 export interface WrittenFile {
   path: string
@@ -18,7 +18,7 @@ const FILE_MODE = 0o666
 export function writeTemplate(
   template: WrittenFile,
   images: readonly WrittenFile[],
-  { replaces, hint }: { replaces: boolean; hint: string },
+  { replaces }: { replaces: boolean },
 ): void {
   const created: string[] = []
   const drafts: { path: string; draft: Replacement }[] = []
@@ -40,7 +40,7 @@ export function writeTemplate(
     created.length = 0
   } catch (error) {
     const { code, path, dest = path } = error as NodeJS.ErrnoException & { dest?: string }
-    throw code === 'EEXIST' ? new CliError(`${dest} already exists`, { hint }) : error
+    throw code === 'EEXIST' ? existingFile(dest!) : error
   } finally {
     for (const { draft } of drafts) draft.close()
     for (const path of created.toReversed()) rmSync(path, { recursive: true })

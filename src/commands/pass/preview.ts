@@ -4,6 +4,7 @@ import { getPassId, passArgs, passFlags } from '../../cli/arguments/pass-argumen
 import { drawing, terminalWidth } from '../../cli/command/base-command.ts'
 import { UsageError } from '../../cli/command/cli-error.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
+import { forceFlag, requireReplaceable } from '../../cli/command/existing-file.ts'
 import { platforms } from '../../core/contract/schemas/platform.ts'
 import { writePrivate } from '../../files/private-file.ts'
 
@@ -34,15 +35,17 @@ export default class PassPreview extends ClientCommand {
     }),
     language: languageFlag({ exclusive: ['out'] }),
     html: htmlFlag,
+    force: forceFlag,
   }
 
   async run() {
     const { args, flags } = await this.parse(PassPreview)
     const { platform, out, html, language } = flags
     if (out && platform === 'google') throw new UsageError('--out writes an Apple pass; a Google pass is not a file')
+    const path = out ?? html
+    requireReplaceable(path, flags.force)
     const client = this.connect(flags)
     const params = { id: await getPassId(client, { id: args.id, external: flags.external }) }
-    const path = out ?? html
     if (path) {
       const query = out
         ? ({ platform: 'apple', format: 'pkpass' } as const)

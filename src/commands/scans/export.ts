@@ -3,6 +3,7 @@ import { Flags } from '@oclif/core'
 import { formerly, outFlag, rawCellsFlag } from '../../cli/arguments/list-flags.ts'
 import { InterruptedError, UsageError } from '../../cli/command/cli-error.ts'
 import { ClientCommand, PATIENT_ATTEMPTS } from '../../cli/command/client-command.ts'
+import { forceFlag } from '../../cli/command/existing-file.ts'
 import { counted } from '../../cli/command/output.ts'
 import { commandLine, onInterrupt } from '../../cli/command/program.ts'
 import { scanFilterFlags } from '../../cli/scan-list/formats.ts'
@@ -41,6 +42,7 @@ export default class ScansExport extends ClientCommand {
       summary: 'Ignore the journal of an earlier export, and start from scratch.',
       dependsOn: ['out'],
     }),
+    force: forceFlag,
     cursor: Flags.string({
       summary: 'Cursor from which to continue an interrupted export to stdout; no header is written.',
       exclusive: ['out'],

@@ -2,6 +2,7 @@ import { basename } from 'node:path'
 import { Args, Flags } from '@oclif/core'
 import { parsePath } from '../../cli/arguments/list-flags.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
+import { forceFlag } from '../../cli/command/existing-file.ts'
 import { counted, printable } from '../../cli/command/output.ts'
 import { programName } from '../../cli/command/program.ts'
 import { importDesignerTemplate } from '../../cli/template/designer/import-template.ts'
@@ -17,7 +18,7 @@ export default class TemplateImport extends BaseCommand {
     'Reads a .pkpasstemplate of Pass Designer for Mac: the folder, or a ZIP archive of it. Writes a template file, and ' +
     'its images to images/KEY. The values of fields become variables, with the values of the template as examples. ' +
     'Identifiers of your Apple account are left out. Lists the keys that only iPhones show, and the parts that a ' +
-    'template file cannot hold. Existing files are not replaced without --force.'
+    'template file cannot hold.'
   static override examples = [
     '<%= config.bin %> template import Membership.pkpasstemplate',
     {
@@ -33,7 +34,7 @@ export default class TemplateImport extends BaseCommand {
     name: Flags.string({ summary: 'Name of the template (default: the name of the folder or archive).' }),
     key: Flags.string({ summary: 'Key of the template, for files and commands (default: derived from the name).' }),
     out: Flags.string({ summary: 'File to write (default: KEY.json).', parse: parsePath }),
-    force: Flags.boolean({ summary: 'Replace existing files.', default: false }),
+    force: forceFlag,
   }
 
   async run() {

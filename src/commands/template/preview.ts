@@ -5,6 +5,7 @@ import { namedArg } from '../../cli/arguments/named.ts'
 import type { CardJson } from '../../cli/card-picture.ts'
 import { drawing } from '../../cli/command/base-command.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
+import { forceFlag, requireReplaceable } from '../../cli/command/existing-file.ts'
 import { getVersion, warningText } from '../../cli/template/template-version.ts'
 
 export default class TemplatePreview extends ClientCommand {
@@ -31,10 +32,12 @@ export default class TemplatePreview extends ClientCommand {
     version: Flags.integer({ summary: 'Number of the version (default: the newest, including drafts).', min: 1 }),
     language: languageFlag(),
     html: htmlFlag,
+    force: forceFlag,
   }
 
   async run() {
     const { args, flags } = await this.parse(TemplatePreview)
+    requireReplaceable(flags.html, flags.force)
     const client = this.connect(flags)
     const { id, version, stage } = await getVersion(client, { templateId: args.id, version: flags.version })
     const params = { id }

@@ -41,6 +41,7 @@ describe('over HTTP', () => {
       failures: undefined,
       dryRun: false,
       restart: true,
+      force: false,
       rawCells: false,
       stop: new AbortController().signal,
       client,

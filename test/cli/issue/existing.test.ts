@@ -61,6 +61,7 @@ describe('over HTTP', () => {
         server: url,
         dryRun,
         restart,
+        force: dryRun,
         rawCells: false,
         stop: new AbortController().signal,
         out: dryRun ? undefined : join(folder, 'links.csv'),

@@ -22,7 +22,7 @@ test.each(starterKinds)('the starter for %s can be published unchanged, without 
   const { template, image } = starterFiles(kind, { ...facts, icon: 'images/k/icon.png' })
   const path = join(folder, 'k.json')
   const images = [{ path: join(folder, 'images/k/icon.png'), content: image }]
-  writeTemplate({ path, content: template }, images, { replaces: false, hint: '' })
+  writeTemplate({ path, content: template }, images, { replaces: false })
   const file = await readTemplateFile(path)
   expect(checkDefinition(file.definition)).toEqual([])
   const draft = draftOf(file)

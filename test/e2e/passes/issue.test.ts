@@ -276,6 +276,34 @@ test("a second file with another name for an ID fails that row, and shows no lin
   expect(read(join(folder, 'links.csv'))).toEqual([])
 })
 
+test('replaces a file only with --force, unless an earlier run of the same input wrote the file', async () => {
+  const { server, folder, templateId } = await setUp()
+  const path = join(folder, 'file.csv')
+  writeFileSync(path, csv([...rowsFor(2), ['T-9', '', '9', '']]))
+  const links = join(folder, 'links.csv')
+  writeFileSync(links, 'kept\n')
+  const issue = (...args: string[]) => run(['issue', ...args, '--template', templateId], server, { cwd: folder })
+  const outputs = ['--out', 'links.csv', '--failures', 'failures.csv']
+  for (const flag of ['--out', '--failures']) {
+    const rejected = await issue('file.csv', flag, 'links.csv')
+    expect([rejected.exitCode, rejected.stderr]).toEqual([1, 'Error: links.csv already exists; --force replaces it.'])
+  }
+  expect([readFileSync(links, 'utf8'), existsSync(`${path}.journal`)]).toEqual(['kept\n', false])
+  expect(await issue('file.csv', ...outputs, '--force')).toMatchObject({ exitCode: 1 })
+  expect(read(links)).toHaveLength(2)
+  for (const args of [[], ['--restart']]) {
+    expect((await issue('file.csv', ...outputs, ...args)).stderr).not.toContain('already exists')
+  }
+  writeFileSync(path, csv(rowsFor(4)))
+  expect(await issue('file.csv', ...outputs)).toMatchObject({ exitCode: 0 })
+  expect(read(links)).toHaveLength(4)
+  writeFileSync(join(folder, 'other.csv'), csv(rowsFor(1)))
+  expect((await issue('other.csv', '--out', 'links.csv')).stderr).toContain('links.csv already exists')
+  // If stdout is a file, /dev/stdout must not be opened a second time.
+  const stdout = await issue('other.csv', '--out', '/dev/stdout')
+  expect([stdout.exitCode, stdout.stdout.split('\n').length]).toEqual([0, 2])
+})
+
 test('reads and writes semicolons, a byte order mark, CRLF, quotes, and empty lines unchanged', async () => {
   const setup = await setUp()
   const { server, folder, templateId } = setup

@@ -96,6 +96,16 @@ test('pulling and pushing a template leaves it unchanged', async () => {
     definition: { variables: [{ name: 'seat' }] },
   })
   expect((await json(['push', out], server)).value).toMatchObject({ outcome: 'unchanged' })
+  for (const command of [
+    ['template', 'pull', 'day-ticket', '--out', out],
+    ['template', 'preview', 'day-ticket', '--html', out],
+    ['template', 'join', 'day-ticket', '--poster', out],
+    ['audit', 'prove', '--out', out],
+  ]) {
+    const rejected = await run(command, server)
+    expect([rejected.exitCode, rejected.stderr]).toEqual([1, `Error: ${out} already exists; --force replaces it.`])
+  }
+  expect(await run(['template', 'pull', 'day-ticket', '--out', out, '--force'], server)).toMatchObject({ exitCode: 0 })
   expect(await run(['template', 'pull', 'other'], server)).toMatchObject({
     exitCode: 1,
     stderr: expect.stringContaining('No template is called other'),
@@ -154,7 +164,12 @@ test('lint reports every problem with line and column, without a server', async 
   const broken = { ...ticket, definition: { ...ticket.definition, expiresAt: '{{nothing}}' } }
   const folder = folderOf({ 'ok.json': ticket, 'broken.json': broken, 'half.json': '{\n  "name": "x",\n  "key"' })
   const lint = (name: string) => run(['template', 'lint', join(folder, name)])
-  expect(await lint('ok.json')).toMatchObject({ exitCode: 0 })
+  expect(await lint('ok.json')).toMatchObject({ exitCode: 0, stderr: '' })
+  write(folder, 'keyless.json', { ...ticket, key: undefined })
+  expect(await lint('keyless.json')).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringContaining('keyless.json has no key, which "passes apply" requires'),
+  })
   expect(await lint('broken.json')).toMatchObject({
     exitCode: 1,
     stderr: expect.stringMatching(/ 21:18 definition\.expiresAt: /),

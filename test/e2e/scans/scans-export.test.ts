@@ -62,6 +62,11 @@ describe('on sqlite', () => {
     expect([end.exitCode, end.stderr]).toEqual([0, expect.stringContaining('2,050 scans in ledger.csv')])
     expect(idsOf(readFileSync(path, 'utf8'))).toEqual(newestFirst)
     expect(existsSync(`${path}.journal`)).toBe(false)
+    const again = ['scans', 'export', '--out', 'ledger.csv', '--result', 'denied']
+    const rejected = await run(again, setup.server, { cwd: setup.folder })
+    expect([rejected.exitCode, rejected.stderr]).toEqual([1, 'Error: ledger.csv already exists; --force replaces it.'])
+    expect(idsOf(readFileSync(path, 'utf8'))).toEqual(newestFirst)
+    expect(await run([...again, '--force'], setup.server, { cwd: setup.folder })).toMatchObject({ exitCode: 0 })
   })
 
   test('an export to stdout names the cursor to resume from, and both parts are the ledger', async () => {

@@ -66,10 +66,7 @@ export async function importDesignerTemplate(path: string, options: ImportOption
   }
   const valid = await withoutInvalid({ ...read, design: { ...read.design, images: names } }, passType, options, report)
   const template = { key, name: name.slice(0, 255), passType, definition: valid }
-  writeTemplate({ path: file, content: `${JSON.stringify(template, undefined, 2)}\n` }, images, {
-    replaces,
-    hint: 'choose another file with --out, or replace it with --force.',
-  })
+  writeTemplate({ path: file, content: `${JSON.stringify(template, undefined, 2)}\n` }, images, { replaces })
   return {
     passType,
     images: images.map(({ path }) => path),
