@@ -2,7 +2,6 @@ import { Command, Errors, Flags } from '@oclif/core'
 import type { Page } from '../../core/contract/schemas/common.ts'
 import type { PictureOptions } from '../card-picture.ts'
 import type { Output, PagedList, ShownList } from '../list/show-list.ts'
-import { databasePasswordsIn } from '../settings/server-flags.ts'
 import { canColor, colorDepth, isSet } from '../settings/settings.ts'
 import { describeFailure, type Failure, failureJson, formatFailure } from './failure.ts'
 
@@ -94,6 +93,20 @@ export abstract class BaseCommand extends Command {
     if (value === undefined) return
     process.stdout.write(`${JSON.stringify(value, undefined, 2)}\n`)
   }
+}
+
+/** All flags that take a database address. */
+const addresses = ['database', 'from', 'to']
+
+/** Returns the flags whose database address contains a password, which the process list then shows. */
+export function databasePasswordsIn(argv: readonly string[]): string[] {
+  return addresses.filter((name) => {
+    const given = argv.flatMap((argument, n) => {
+      if (argument === `--${name}`) return argv[n + 1] ?? []
+      return argument.startsWith(`--${name}=`) ? argument.slice(name.length + 3) : []
+    })
+    return given.some((address) => /^postgres(ql)?:\/\/([^/?#@]*:[^/?#@]+@|.*[?&]password=[^&])/.test(address))
+  })
 }
 
 /**

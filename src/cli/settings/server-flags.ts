@@ -21,20 +21,6 @@ export const workspaceFlags = {
   workspace: Flags.string({ summary: 'Name or ID of the workspace.', default: 'default' }),
 }
 
-/** All flags that take a database address. */
-const addresses = ['database', 'from', 'to']
-
-/** Returns the flags whose database address contains a password, which the process list then shows. */
-export function databasePasswordsIn(argv: readonly string[]): string[] {
-  return addresses.filter((name) => {
-    const given = argv.flatMap((argument, n) => {
-      if (argument === `--${name}`) return argv[n + 1] ?? []
-      return argument.startsWith(`--${name}=`) ? argument.slice(name.length + 3) : []
-    })
-    return given.some((address) => /^postgres(ql)?:\/\/([^/?#@]*:[^/?#@]+@|.*[?&]password=[^&])/.test(address))
-  })
-}
-
 export const serveFlags = {
   ...databaseFlags,
   ...settings(undefined, {

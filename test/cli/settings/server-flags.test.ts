@@ -1,10 +1,6 @@
 import { expect, test } from 'vitest'
-import {
-  databasePasswordsIn,
-  mistypedVariables,
-  parseOrigins,
-  parsePublicUrl,
-} from '../../../src/cli/settings/server-flags.ts'
+import { databasePasswordsIn } from '../../../src/cli/command/base-command.ts'
+import { mistypedVariables, parseOrigins, parsePublicUrl } from '../../../src/cli/settings/server-flags.ts'
 
 test.each([
   [['--database', 'postgres://passes:secret@db/passes'], ['database']],
