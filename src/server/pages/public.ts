@@ -1,10 +1,10 @@
 import type { H3, H3Event, HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
+import { createLoadingCache } from '../../core/fair-cache.ts'
 import { Uuid } from '../../core/ids.ts'
 import { describeRoutes, openApiDocument } from '../../core/openapi/document.ts'
 import { withSharedParts } from '../../core/openapi/shared-parts.ts'
 import { mapInSlices } from '../../core/slices.ts'
-import { createLoadingCache } from '../../wallets/loading-cache.ts'
 import type { Services } from '../context.ts'
 import type { Readiness } from '../http/readiness.ts'
 import {
@@ -170,7 +170,7 @@ export function createImageCache({ images }: ImageSource, maxBytes = MAX_BYTES) 
   const files = createLoadingCache<PublicFile | undefined>(maxBytes, (file) => file?.content.length ?? 0)
   return {
     find: (id: string) =>
-      files(id, async () => {
+      files.find(id, async () => {
         const image = await images.findPublic(id)
         if (!image) return undefined
         const headers = { 'cross-origin-resource-policy': 'cross-origin' }

@@ -1,5 +1,5 @@
 import type { Definition } from '../../core/contract/schemas/definition.ts'
-import { createFairCache } from '../../storage/db/fair-cache.ts'
+import { createFairCache } from '../../core/fair-cache.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Store } from '../../storage/store.ts'
 import type { PublishedVersion } from '../../storage/templates/template-versions-repository.ts'

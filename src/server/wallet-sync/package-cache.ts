@@ -1,6 +1,6 @@
 import { HTTPResponse } from 'h3'
 import { ApiError } from '../../core/errors.ts'
-import { createFairCache } from '../../storage/db/fair-cache.ts'
+import { createLoadingCache } from '../../core/fair-cache.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { AppleWallet, UnsignedPackage } from '../../wallets/apple/apple-wallet.ts'
 import { type ZipEntry, zip, zipEntry } from '../../wallets/apple/package.ts'
@@ -78,8 +78,7 @@ export function createPackages(
     workspaceBytes: maxSendingBytes / 2,
     toError: busy,
   })
-  const kept = createFairCache<Buffer>(maxBytes, ({ length }) => length)
-  const signing = new Map<string, Promise<Buffer>>()
+  const signatures = createLoadingCache<Buffer>(maxBytes, ({ length }) => length)
 
   const logged = new Set<string>()
 
@@ -103,23 +102,9 @@ export function createPackages(
   }
 
   /** Returns the signature of a package. Concurrent requests for the same content share one signature. */
-  function signatureOf(unsigned: SignablePackage, workspaceId: string, at: Date): Promise<Buffer> | Buffer {
-    const { digest } = unsigned
-    const known = kept.get(workspaceId, digest)
-    if (known) return known
-    const pending = signing.get(digest) ?? sign(unsigned, workspaceId, at)
-    signing.set(digest, pending)
-    return pending
-  }
-
-  async function sign(unsigned: SignablePackage, workspaceId: string, at: Date): Promise<Buffer> {
-    try {
-      const signature = await queue.run(workspaceId, () => unsigned.sign(at))
-      kept.set(workspaceId, unsigned.digest, signature)
-      return signature
-    } finally {
-      signing.delete(unsigned.digest)
-    }
+  function signatureOf(unsigned: SignablePackage, workspaceId: string, at: Date): Promise<Buffer> {
+    const sign = () => queue.run(workspaceId, () => unsigned.sign(at))
+    return signatures.find(unsigned.digest, sign, workspaceId)
   }
 
   /**

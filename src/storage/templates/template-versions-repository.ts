@@ -1,8 +1,8 @@
 import type { Definition, Overrides, PassType, WrittenDefinition } from '../../core/contract/schemas/definition.ts'
 import type { Languages } from '../../core/contract/schemas/language-tags.ts'
+import { createFairCache } from '../../core/fair-cache.ts'
 import { newId } from '../../core/ids.ts'
 import { inLanguage } from '../../core/rules/template/definition-languages.ts'
-import { createFairCache } from '../db/fair-cache.ts'
 import {
   findRecord,
   listRecords,

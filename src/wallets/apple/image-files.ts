@@ -1,9 +1,9 @@
 import type { ImageRole, PassType } from '../../core/contract/schemas/definition.ts'
 import { ApiError } from '../../core/errors.ts'
+import { createLoadingCache } from '../../core/fair-cache.ts'
 import type { Card } from '../../core/rules/display/card.ts'
 import { ImageFault } from '../../core/rules/template/image.ts'
 import { plainPng } from '../../files/plain-png.ts'
-import { createLoadingCache } from '../loading-cache.ts'
 import type { ImageSize, LoadImageFiles } from '../wallet.ts'
 import { type PackageFile, packageFile, type ZipPart, zipPart } from './package.ts'
 
@@ -121,7 +121,7 @@ const MAX_KEPT_BYTES = 64 * 1024 * 1024
 export function createImageSets(loadImageFiles: LoadImageFiles, { maxBytes = MAX_KEPT_BYTES } = {}): ImageSets {
   const sets = createLoadingCache<ImageSet>(maxBytes, ({ part }) => part.size)
   return (card) =>
-    sets(keyOf(card), async () => {
+    sets.find(keyOf(card), async () => {
       const files = await buildImageFiles(card, loadImageFiles)
       return { part: zipPart(files), digests: Object.fromEntries(files.map(({ name, sha1Hex }) => [name, sha1Hex])) }
     })

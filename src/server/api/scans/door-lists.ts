@@ -1,4 +1,4 @@
-import { createFairCache } from '../../../storage/db/fair-cache.ts'
+import { createLoadingCache } from '../../../core/fair-cache.ts'
 import type { StoredSnapshot } from '../../../storage/scans/snapshots.ts'
 import type { Store } from '../../../storage/store.ts'
 import { EncodedBody, encodeBody } from '../../http/negotiation.ts'
@@ -39,8 +39,7 @@ const MAX_LISTS = 10_000
 export function createDoorLists() {
   const lists = new Map<string, StoredSnapshot>()
   const current = new Map<string, Promise<StoredSnapshot>>()
-  const pages = createFairCache<Buffer>(MAX_BYTES, ({ length }) => length)
-  const reading = new Map<string, Promise<EncodedBody<never>>>()
+  const pages = createLoadingCache<Buffer>(MAX_BYTES, ({ length }) => length)
 
   /** Whether stored pages are still valid. False after a pass in the list was erased or a template was renamed. */
   const mayRepeat = (list: StoredSnapshot, { store, workspaceId }: ListContext) =>
@@ -75,13 +74,6 @@ export function createDoorLists() {
     return begin(place, request, context)
   }
 
-  async function write<Page>(workspaceId: string, key: string, read: () => Promise<Page>) {
-    const body = await encodeBody(await read())
-    pages.set(workspaceId, key, body.gzip)
-    setTimeout(() => pages.delete(workspaceId, key), KEPT_MS).unref()
-    return body
-  }
-
   return {
     find: (workspaceId: string, id: string) => lists.get(`${workspaceId}/${id}`),
 
@@ -95,14 +87,12 @@ export function createDoorLists() {
       const read = () => request.read(list)
       if (request.list && !(await mayRepeat(list, context))) return encodeBody(await read())
       const key = JSON.stringify([list.id, ...request.key])
-      const kept = pages.get(workspaceId, key)
-      if (kept) return new EncodedBody<Page>(kept)
-      const whose = `${workspaceId}/${key}`
-      const known = reading.get(whose) as Promise<EncodedBody<Page>> | undefined
-      if (known) return known
-      const body = write(workspaceId, key, read).finally(() => reading.delete(whose))
-      reading.set(whose, body as Promise<EncodedBody<never>>)
-      return body
+      const write = async () => {
+        const { gzip } = await encodeBody(await read())
+        setTimeout(() => pages.delete(key, workspaceId), KEPT_MS).unref()
+        return gzip
+      }
+      return new EncodedBody<Page>(await pages.find(key, write, workspaceId))
     },
   }
 }

@@ -2,8 +2,8 @@ import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import type { RenderOptions } from 'bwip-js/node'
 import { type BarcodeFormat, barcodeFormats, drawnAs } from '../../../core/barcode-formats.ts'
+import { createFairCache } from '../../../core/fair-cache.ts'
 import type { Card } from '../../../core/rules/display/card.ts'
-import { createFairCache } from '../../../storage/db/fair-cache.ts'
 
 const LIBRARY = 'bwip-js/node'
 

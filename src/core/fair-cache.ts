@@ -62,3 +62,39 @@ export function createFairCache<Value>(maxBytes: number, bytesOf: (value: Value)
     delete: remove,
   }
 }
+
+/** A fair cache that loads missing values. Concurrent callers share one load. */
+export interface LoadingCache<Value> {
+  /**
+   * Returns the cached value of a key, or loads and caches it. Neither an error nor `undefined` is cached.
+   * @param owner the workspace of the value. By default, all workspaces share the value
+   */
+  find(key: string, load: () => Promise<Value>, owner?: string): Promise<Value>
+  delete(key: string, owner: string): void
+}
+
+export function createLoadingCache<Value>(maxBytes: number, bytesOf: (value: Value) => number): LoadingCache<Value> {
+  const kept = createFairCache<Value>(maxBytes, bytesOf)
+  const loading = new Map<string, Promise<Value>>()
+
+  async function loadAndKeep(key: string, load: () => Promise<Value>, owner: string): Promise<Value> {
+    try {
+      const value = await load()
+      if (value !== undefined) kept.set(owner, key, value)
+      return value
+    } finally {
+      loading.delete(`${owner} ${key}`)
+    }
+  }
+
+  return {
+    async find(key, load, owner = '') {
+      const known = kept.get(owner, key)
+      if (known !== undefined) return known
+      const running = loading.get(`${owner} ${key}`) ?? loadAndKeep(key, load, owner)
+      loading.set(`${owner} ${key}`, running)
+      return running
+    },
+    delete: (key, owner) => kept.delete(owner, key),
+  }
+}
