@@ -188,12 +188,6 @@ export function ifMissing<T>(fallback: T): (error: unknown) => T {
 }
 
 /** Whether a path exists. @throws the system error if the path cannot be checked */
-export async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
-    throw error
-  }
+export function exists(path: string): Promise<boolean> {
+  return stat(path).then(() => true, ifMissing(false))
 }
