@@ -11,6 +11,8 @@ export interface RequestedList {
   route: Route
   /** The path parameters, which select the rows of the list. */
   params: unknown
+  /** The projects of the token; null if it can read all rows. A cursor contains the total of the rows of its token. */
+  projectIds: readonly string[] | null
 }
 
 /**
@@ -30,6 +32,6 @@ export function createCursors({ current, previous }: ServerKeys) {
   }
 }
 
-function scopeOf({ workspaceId, route, params }: RequestedList): string[] {
-  return [workspaceId, route.path, JSON.stringify(params ?? {})]
+function scopeOf({ workspaceId, route, params, projectIds }: RequestedList): string[] {
+  return [workspaceId, route.path, JSON.stringify(params ?? {}), ...(projectIds ?? []).toSorted()]
 }

@@ -148,7 +148,7 @@ async function serve(
     const correlationId = correlationIdOf(event)
     const scope = token.projectIds ?? undefined
     const store = services.store.forRequests(workspaceId, { isLarge: isLarge(bytes.length), scope })
-    const list = { workspaceId, route, params: input.params }
+    const list = { workspaceId, route, params: input.params, projectIds: token.projectIds }
     const sealCursor = (cursor: string) => options.cursors.seal(cursor, list)
     const context = { services, store, workspaceId, token, correlationId, now, headers, inFlight, sealCursor }
     const plain = withPlainCursor(input, list, options.cursors) as RouteInput<Route>

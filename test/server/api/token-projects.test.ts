@@ -64,6 +64,16 @@ describe.each(dialects)('a token that is bound to a project, on %s', (dialect) =
     expect((await owner.ok(contract.passes.list, {})).total).toBe(3)
   })
 
+  test('rejects cursors of tokens with other projects, which contain their totals', async () => {
+    const { nextCursor } = await both.ok(contract.templates.list, { query: { limit: 1 } })
+    expect(await door.refused(contract.templates.list, { query: { limit: 1, cursor: nextCursor! } })).toMatchObject({
+      errorCode: 'VALIDATION_ERROR',
+    })
+    const sameProjects = await boundTo(other.project.id, own.project.id)
+    const next = await sameProjects.ok(contract.templates.list, { query: { limit: 1, cursor: nextCursor! } })
+    expect(next).toMatchObject({ total: 2, hasMore: false })
+  })
+
   test('its scans of other projects match nothing, and are recorded in its own project', async () => {
     const named = await door.ok(contract.scans.create, { body: { passId: other.pass.id } })
     expect(named).toMatchObject({ result: 'unknown', reasonCode: 'no_match', pass: null, candidates: [] })
