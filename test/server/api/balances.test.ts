@@ -146,8 +146,25 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(statuses.filter((status) => status === 201)).toHaveLength(500)
     expect(statuses.filter((status) => status === 409)).toHaveLength(500)
     expect(await valuesOf(id)).toEqual({ points: 0 })
-    const { total } = await workspace.ok(balances.listEntries, { params: { id, name: 'points' }, query: {} })
+    const { total, items } = await workspace.ok(balances.listEntries, {
+      params: { id, name: 'points' },
+      query: { limit: 100 },
+    })
     expect(total).toBe(500)
+    expect(items.map(({ value }) => value)).toEqual(Array.from({ length: 100 }, (_, n) => n))
+  })
+
+  test('lists an entry after the previous one, even if its request is earlier', async () => {
+    const { id } = await passWith({ balances: { points } })
+    await add(id, 5, 'first')
+    const updatedAt = async () => (await workspace.ok(balances.list, { params: { id } })).items[0]!.updatedAt
+    const before = await updatedAt()
+    api.advance(-10)
+    await add(id, 7, 'second')
+    api.advance(10)
+    const { items } = await workspace.ok(balances.listEntries, { params: { id, name: 'points' }, query: {} })
+    expect(items.map(({ value }) => value)).toEqual([12, 5])
+    expect((await updatedAt()) > before).toBe(true)
   })
 
   test('an accepted scan changes balances by the rules, and its reversal restores them', async () => {

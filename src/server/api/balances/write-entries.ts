@@ -1,6 +1,6 @@
 import type { Definition } from '../../../core/contract/schemas/definition.ts'
 import { newId } from '../../../core/ids.ts'
-import { addToSums, balanceValue, findBalance } from '../../../core/rules/balances/balances.ts'
+import { addToSums, balanceValue, findBalance, sumOf } from '../../../core/rules/balances/balances.ts'
 import type { StoredEntry } from '../../../storage/balances/balance-entries-repository.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../../storage/store.ts'
@@ -19,13 +19,17 @@ export interface NewEntry {
 
 type EntryFacts = Pick<StoredEntry, 'name' | 'delta'> & Partial<StoredEntry> & { at: Date; correlationId: string }
 
-/** Creates an entry for a pass that the caller has locked. */
+/**
+ * Creates an entry for a pass that the caller has locked. The entry is later than the previous entry of the balance,
+ * even if its request is earlier: lists sort entries by time, and each value must follow from the previous entry.
+ */
 export function newEntry(
   pass: StoredPass,
   definition: Pick<Definition, 'balances'>,
-  { at, correlationId, ...facts }: EntryFacts,
+  { at: requestedAt, correlationId, ...facts }: EntryFacts,
 ): NewEntry {
   const { name, delta } = facts
+  const at = new Date(Math.max(requestedAt.getTime(), sumOf(pass.balanceSums, name).at + 1))
   const balanceSums = addToSums(pass.balanceSums, name, delta, at)
   const entry = {
     id: newId(at),
