@@ -87,6 +87,10 @@ export function createApp(options: AppOptions): H3 {
   const limitAddress = limitBy('address')
   const limitFiles = limitBy('files')
   const limitWallets = limitBy('wallets')
+  const rejectPath = (event: H3Event) => {
+    limitAddress(event)
+    throw new ApiError('NOT_FOUND', { message: 'Route not found; see /openapi.json.' })
+  }
 
   app.use((event) => {
     const response = cors.respondToPreflight(event)
@@ -132,15 +136,12 @@ export function createApp(options: AppOptions): H3 {
   for (const platform of platforms) deliveries[platform].mount?.(app, publicServices, phoneLimits, applePrefixes)
   if (providers?.sandbox) app.get(sandboxPath, () => Response.json(providers.sandbox))
   answerHead(app)
-  rejectOtherMethods(app)
+  rejectOtherMethods(app, limitAddress)
   // Reject paths that end with a slash. Otherwise, the router would treat /v1/passes/ as /v1/passes.
   app.use((event) => {
-    if (event.url.pathname.length > 1 && event.url.pathname.endsWith('/')) throw noRoute()
+    if (event.url.pathname.length > 1 && event.url.pathname.endsWith('/')) rejectPath(event)
   })
-  app.all('/**', (event) => {
-    limitAddress(event)
-    throw noRoute()
-  })
+  app.all('/**', rejectPath)
   return app
 }
 
@@ -220,10 +221,6 @@ function noteRejection(security: SecurityLog, problem: ApiError, event: H3Event,
   })
 }
 
-function noRoute(): ApiError {
-  return new ApiError('NOT_FOUND', { message: 'Route not found; see /openapi.json.' })
-}
-
 /** A path such as `/old` or `/old/passes`, in which no character needs URL encoding. */
 const PREFIX = /^(?:\/[\w~-][\w.~-]*){1,8}$/
 
@@ -257,10 +254,11 @@ function answerHead(app: H3): void {
 }
 
 /** Rejects unsupported methods of an existing path with 405. By default, h3 responds with 404. */
-function rejectOtherMethods(app: H3): void {
+function rejectOtherMethods(app: H3, limitAddress: (event: H3Event) => void): void {
   for (const [path, routes] of groupBy(app['~routes'], ({ route }) => route!)) {
     const allow = routes.map(({ method }) => method).join(', ')
-    app.all(path, () => {
+    app.all(path, (event) => {
+      limitAddress(event)
       throw new ApiError('NOT_FOUND', {
         status: 405,
         message: `This route supports only ${allow}.`,

@@ -85,8 +85,10 @@ describe('endpoints without a token', () => {
     '/healthz',
     '/readyz',
     '/v1/nowhere',
+    '/v1/passes',
+    '/v1/passes/',
   ])('%s is limited by address', async (path) => {
-    for (const method of ['GET', 'HEAD', 'POST']) {
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT']) {
       const answer = await api.send(method, path, { headers: { accept: 'application/json' } })
       expect([method, answer.status, answer.headers.get('retry-after')]).toEqual([method, 429, '1'])
     }
