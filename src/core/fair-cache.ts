@@ -78,22 +78,25 @@ export function createLoadingCache<Value>(maxBytes: number, bytesOf: (value: Val
   const loading = new Map<string, Promise<Value>>()
 
   async function loadAndKeep(key: string, load: () => Promise<Value>, owner: string): Promise<Value> {
-    try {
-      const value = await load()
-      if (value !== undefined) kept.set(owner, key, value)
-      return value
-    } finally {
-      loading.delete(`${owner} ${key}`)
-    }
+    const value = await load()
+    if (value !== undefined) kept.set(owner, key, value)
+    return value
   }
 
   return {
     async find(key, load, owner = '') {
       const known = kept.get(owner, key)
       if (known !== undefined) return known
-      const running = loading.get(`${owner} ${key}`) ?? loadAndKeep(key, load, owner)
-      loading.set(`${owner} ${key}`, running)
-      return running
+      const place = `${owner} ${key}`
+      const running = loading.get(place)
+      if (running) return running
+      const started = loadAndKeep(key, load, owner)
+      loading.set(place, started)
+      try {
+        return await started
+      } finally {
+        loading.delete(place)
+      }
     },
     delete: (key, owner) => kept.delete(owner, key),
   }
