@@ -263,7 +263,8 @@ function firstLine(text: string): { line: string; newline: Dialect['newline'] | 
   return match ? { line: match[0], newline: match[1] as Dialect['newline'] } : { line: text, newline: undefined }
 }
 
-const FORMULA = /^[=+\-@\t\r]/
+/** The first characters of formulas, also in their full-width forms. */
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
 
 /** Numbers such as +351 21 000, -12.5, and +1 (555) 123-4567. A spreadsheet does not run these as formulas. */
 const NUMBER = /^[+-]\(?[.,]?\d[\d .,()\-/\u00A0\u202F]*(?:e[+-]?\d+)?%?$/i
