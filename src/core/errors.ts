@@ -196,7 +196,7 @@ export function parseAs<T extends z.ZodType>(schema: T, value: unknown, unknownK
 }
 
 /** Returns the message of an issue for which the schema has no message. */
-function describeIssue(issue: z.core.$ZodRawIssue): string {
+export function describeIssue(issue: z.core.$ZodRawIssue): string {
   if (issue.input === undefined) return 'Is required'
   if (issue.code === 'invalid_type') return `Must be ${TYPES[issue.expected] ?? issue.expected}`
   if (issue.code === 'invalid_value') {

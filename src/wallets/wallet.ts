@@ -80,7 +80,7 @@ export class CredentialError extends SetupError {
   override readonly name = 'CredentialError'
 }
 
-interface VersionContent {
+export interface VersionContent {
   definition: Definition
   passType: PassType
 }
@@ -91,12 +91,8 @@ export interface Wallet {
   readonly account: string
   /** @throws ApiError PASS_ISSUING_FAILED, or the `signingError` of the platform */
   check(pass: WalletPass, at: Date): Promise<void>
-  /**
-   * Returns the issues for which the platform would reject a version, with paths in its definition. `sample` is an
-   * example of a pass of this version. If a wallet lacks this method, `check` is called with the sample instead.
-   * @throws ApiError in the same cases as `check`
-   */
-  checkVersion?(version: VersionContent, sample: WalletPass, at: Date): Promise<Issue[]>
+  /** Returns the issues of a version that `check` cannot find in a pass, with paths in the definition. */
+  checkVersion?(version: VersionContent): Issue[]
   /** Compiles the platform's checks of values for a version's passes. Returns `undefined` if there are none. */
   compileValues?(version: VersionContent): CheckValues | undefined
 }

@@ -1,13 +1,12 @@
 import type { Definition } from '../../core/contract/schemas/definition.ts'
 import { ApiError } from '../../core/errors.ts'
 import { groupBy, runsOf } from '../../core/group-by.ts'
-import { balanceTexts } from '../../core/rules/balances/balances.ts'
 import { renderCard, renderImages } from '../../core/rules/display/card.ts'
 import { textsOf } from '../../core/rules/sending/message-texts.ts'
 import { distinctText } from '../../core/rules/sending/notification.ts'
 import { type ClassClaim, claimClass } from '../../core/rules/template/class-key.ts'
 import { inLanguage, otherLanguages } from '../../core/rules/template/definition-languages.ts'
-import { buildScope } from '../../core/rules/template/resolve.ts'
+import { buildScope, templateScope } from '../../core/rules/template/resolve.ts'
 import { mapInSlices } from '../../core/slices.ts'
 import type { StoredRejection } from '../../storage/operations/rejections.ts'
 import type { StoredClass } from '../../storage/passes/google-classes.ts'
@@ -311,14 +310,10 @@ function scopeOf(pass: StoredPass, definition: Definition) {
 /** Renders the card of a version without values of a holder: with defaults and the `values` of its class. */
 export async function renderTemplateCards(
   version: Pick<PublishedVersion, 'definition' | 'passType' | 'templateName' | 'projectName'> & InLanguages,
-  values: ClassClaim['values'] = {},
+  values?: ClassClaim['values'],
 ): Promise<TemplateCards> {
-  const { definition, passType, templateName, projectName } = version
-  const scope = new Map([['template.name', templateName]])
-  if (projectName !== null) scope.set('project.name', projectName)
-  for (const { name, default: fallback } of definition.variables) if (fallback !== undefined) scope.set(name, fallback)
-  for (const [name, value] of balanceTexts(definition, null)) scope.set(name, value)
-  for (const [name, value] of Object.entries(values)) scope.set(name, value)
+  const { definition, passType } = version
+  const scope = templateScope(definition, version, values)
   const cardOf = (shown: Definition) =>
     renderCard({ definition: shown, passType, scope, expiresAt: null, voided: false })
   const templateTranslations = await mapInSlices(othersOf(version), cardOf)

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import { ApiError, validationError } from '../../core/errors.ts'
+import { ApiError, describeIssue, type Issue, validationError } from '../../core/errors.ts'
 import { mapInSlices } from '../../core/slices.ts'
-import type { LoadImageFiles, Wallet } from '../wallet.ts'
+import type { LoadImageFiles, VersionContent, Wallet } from '../wallet.ts'
 import { type AppleIdentity, assertSound } from './apple-identity.ts'
 import { createImageSets, type ImageSet, toImageSets } from './image-files.ts'
 import { checkOverrides, compileOverrides } from './overrides/override-check.ts'
@@ -102,17 +102,11 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
 
     async check(pass, at) {
       assertSound(identity, at)
-      const { error } = PassJson.safeParse(passJson(pass))
-      const issues = error?.issues.filter(isRefusedByPhones) ?? []
-      if (issues.length > 0) throw passJsonError(issues)
+      checkPassJson(passJson(pass))
       await imagesOf(pass)
     },
 
-    async checkVersion({ definition, passType }, sample, at) {
-      assertSound(identity, at)
-      await imagesOf(sample)
-      return [...checkOverrides(definition, passType), ...checkPoster(definition, passType)]
-    },
+    checkVersion,
 
     compileValues: ({ definition, passType }) => compileOverrides(definition, passType),
 
@@ -150,12 +144,20 @@ function signerOf(identity: AppleIdentity) {
   return { identity, sign: createSigner(identity), name: hash('sha256', identity.certificate.der).slice(0, 8) }
 }
 
-function passJsonError(issues: { path: PropertyKey[]; message: string }[]): ApiError {
+export function checkVersion({ definition, passType }: VersionContent): Issue[] {
+  return [...checkOverrides(definition, passType), ...checkPoster(definition, passType)]
+}
+
+/** @throws ApiError PASS_ISSUING_FAILED if phones would reject a pass.json */
+export function checkPassJson(json: JsonObject): void {
+  const { error } = PassJson.safeParse(json, { error: describeIssue })
+  const issues = error?.issues.filter(isRefusedByPhones) ?? []
+  if (issues.length === 0) return
   const { message, details } = validationError(
     issues.map((issue) => ({
       path: issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part)),
       message: issue.message,
     })),
   )
-  return new ApiError('PASS_ISSUING_FAILED', { message: `Phones would reject pass.json: ${message}`, details })
+  throw new ApiError('PASS_ISSUING_FAILED', { message: `Phones would reject pass.json: ${message}`, details })
 }

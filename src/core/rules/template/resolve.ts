@@ -68,6 +68,20 @@ export function exampleScope({ variables, ...ofBalances }: Pick<Definition, 'var
   return new Map([...examples, ...balanceTexts(ofBalances, null)])
 }
 
+/** Returns the placeholders of a version without values of a holder: with defaults and the `values` of its class. */
+export function templateScope(
+  { variables, ...ofBalances }: Pick<Definition, 'variables' | 'balances'>,
+  { templateName, projectName }: Pick<PassFacts, 'templateName' | 'projectName'>,
+  values: Record<string, string> = {},
+): Scope {
+  const scope = new Map([['template.name', templateName]])
+  if (projectName !== null) scope.set('project.name', projectName)
+  for (const { name, default: fallback } of variables) if (fallback !== undefined) scope.set(name, fallback)
+  for (const [name, value] of balanceTexts(ofBalances, null)) scope.set(name, value)
+  for (const [name, value] of Object.entries(values)) scope.set(name, value)
+  return scope
+}
+
 export function resolvePolicies(definition: Definition, facts: PassFacts): Resolved | { issues: Issue[] } {
   const expiresAt = resolveExpiry(definition, buildScope(definition, facts))
   if ('issues' in expiresAt) return { issues: expiresAt.issues.map((issue) => atVariable(issue, definition)) }

@@ -16,7 +16,7 @@ import {
   writtenOf,
 } from '../../../core/rules/template/definition-languages.ts'
 import type { Scope } from '../../../core/rules/template/placeholder.ts'
-import { resolveExpiry } from '../../../core/rules/template/resolve.ts'
+import { resolveExpiry, templateScope } from '../../../core/rules/template/resolve.ts'
 import { mapInSlices } from '../../../core/slices.ts'
 import { NIL_UUID } from '../../../core/uuid.ts'
 import type { Repositories } from '../../../storage/store.ts'
@@ -134,7 +134,6 @@ async function loadPictures(images: Card['images'], store: Pick<Repositories, 'i
 
 /** Returns a pass without a holder, in the language of the definition and without translations. */
 export function samplePass(definition: Definition, passType: PassType, scope = sampleScope(definition)): WalletPass {
-  const card = sampleCard(definition, passType, scope)
   const claim = claimClass(inLanguage(definition), passType, scope)
   return {
     id: NIL_UUID,
@@ -142,8 +141,7 @@ export function samplePass(definition: Definition, passType: PassType, scope = s
     templateVersion: 1,
     ...(claim && { classDigest: claim.keyDigest }),
     authenticationToken: NIL_UUID,
-    card,
-    templateCard: card,
+    ...sampleCards(definition, passType, scope),
   }
 }
 
@@ -153,14 +151,28 @@ export async function sampleInLanguages(
   scope = sampleScope(definition),
 ): Promise<WalletPass> {
   const pass = samplePass(definition, passType, scope)
-  const translations = await mapInSlices(otherLanguages(definition), (other) => sampleCard(other, passType, scope))
-  return { ...pass, ...(translations.length > 0 && { translations, templateTranslations: translations }) }
+  const others = await mapInSlices(otherLanguages(definition), (other) => sampleCards(other, passType, scope))
+  if (others.length === 0) return pass
+  return {
+    ...pass,
+    translations: others.map(({ card }) => card),
+    templateTranslations: others.map(({ templateCard }) => templateCard),
+  }
 }
 
-function sampleCard(definition: Definition, passType: PassType, scope: Scope): Card {
+function sampleCards(
+  definition: Definition,
+  passType: PassType,
+  scope: Scope,
+): Pick<WalletPass, 'card' | 'templateCard'> {
   const expiry = resolveExpiry(definition, scope)
-  const expiresAt = 'value' in expiry ? expiry.value : null
-  return renderCard({ definition, passType, scope, expiresAt, voided: false })
+  const content = { definition, passType, voided: false }
+  const names = { templateName: scope.get('template.name')!, projectName: scope.get('project.name') ?? null }
+  const shared = templateScope(definition, names, claimClass(inLanguage(definition), passType, scope)?.values)
+  return {
+    card: renderCard({ ...content, scope, expiresAt: 'value' in expiry ? expiry.value : null }),
+    templateCard: renderCard({ ...content, scope: shared, expiresAt: null }),
+  }
 }
 
 /** The images that each pass type shows on its front. */

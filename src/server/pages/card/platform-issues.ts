@@ -20,9 +20,9 @@ export async function findPlatformIssues(
   const results = await Promise.all(
     wallets.all.map(async ({ platform, check, checkVersion }) => {
       try {
-        if (checkVersion) return await checkVersion({ definition, passType }, sample, now)
-        await check(sample, now)
-        return []
+        const issues = checkVersion?.({ definition, passType }) ?? []
+        if (issues.length === 0) await check(sample, now)
+        return issues
       } catch (error) {
         if (!(error instanceof ApiError) || error.code !== 'PASS_ISSUING_FAILED') throw error
         const issues = error.details.issues as Issue[] | undefined

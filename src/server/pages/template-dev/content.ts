@@ -5,9 +5,8 @@ import type { Mosaic } from '../../../core/rules/lint/mosaic.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
 import { ImageFault } from '../../../core/rules/template/image.ts'
 import type { Scope } from '../../../core/rules/template/placeholder.ts'
+import { checkPassJson, checkVersion } from '../../../wallets/apple/apple-wallet.ts'
 import { imageSizes } from '../../../wallets/apple/image-files.ts'
-import { checkOverrides } from '../../../wallets/apple/overrides/override-check.ts'
-import { checkPoster } from '../../../wallets/apple/overrides/poster-check.ts'
 import { buildPassJson } from '../../../wallets/apple/pass-json.ts'
 import { buildClass } from '../../../wallets/google/classes.ts'
 import { createGoogleCheck } from '../../../wallets/google/google-wallet.ts'
@@ -54,22 +53,19 @@ export interface PlacedNote extends Pick<Warning, 'path' | 'message'> {
 const identity = { passTypeIdentifier: 'pass.example.preview', teamIdentifier: 'PREVIEW000' }
 const issuer = { issuerId: '3388000000000000000', publicUrl: 'https://passes.example' }
 
-export const previewWallets: PreviewWallets = {
+export const previewWallets = {
   apple: { passJson: (pass) => buildPassJson(pass, identity, `${issuer.publicUrl}/apple`) },
   google: {
     classOf: (pass) => buildClass(issuer, pass),
     objectOf: (pass, at) => buildObject(issuer, pass, at),
   },
-}
+} satisfies PreviewWallets
 
 const checkers: Checker[] = [
   {
     platform: 'apple',
-    check: async () => undefined,
-    checkVersion: async ({ definition, passType }) => [
-      ...checkOverrides(definition, passType),
-      ...checkPoster(definition, passType),
-    ],
+    check: async (pass) => checkPassJson(previewWallets.apple.passJson(pass)),
+    checkVersion,
   },
   { platform: 'google', check: createGoogleCheck(issuer) },
 ]

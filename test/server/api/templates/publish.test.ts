@@ -129,6 +129,39 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(answer.issues.join()).toContain(`definition.google.${expected}`)
   })
 
+  test.each<[string, DefinitionInput, PassType, RegExp]>([
+    [
+      'removes a required key',
+      { design, apple: { organizationName: null } },
+      'generic',
+      /^definition\.apple\.organizationName: Is required$/,
+    ],
+    [
+      'empties a required text',
+      { design, apple: { description: '' } },
+      'generic',
+      /^definition\.apple\.description: Must not be empty$/,
+    ],
+    [
+      'has a logo only in a state of the pass',
+      {
+        variables: [{ name: 'tier', label: 'Tier', example: 'gold' }],
+        design: { ...design, images: { logo: { by: '{{tier}}', map: { gold: 'ID' } } } },
+      },
+      'storeCard',
+      /^definition\.google\.class\.programLogo: Google requires a logo/,
+    ],
+  ])(
+    'rejects publishing a definition that %s, because no pass of it could be issued',
+    async (_, content, type, issue) => {
+      const workspace = await api.workspace()
+      const image = await workspace.ok(contract.images.create, { body: await png(), contentType: 'image/png' })
+      const withImage = JSON.parse(JSON.stringify(content).replace('"ID"', `"${image.id}"`)) as DefinitionInput
+      const { status, issues } = await tryPublish(workspace, withImage, type)
+      expect({ status, issues }).toEqual({ status: 400, issues: [expect.stringMatching(issue)] })
+    },
+  )
+
   test('accepts a variable of unknown content where Google requires a specific value', async () => {
     const variables = [{ name: 'cents', label: 'Cents' }]
     const google = { kind: 'giftCard' as const, object: { balance: { micros: '{{cents}}', currencyCode: 'EUR' } } }
