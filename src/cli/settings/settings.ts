@@ -58,6 +58,10 @@ export function resolveConnection(flags: ConnectionFlags, options: ResolveOption
   const file = isRead ? readProfiles(path) : { profiles: {} }
   const name = named ?? currentProfile(file)
   const isNamed = (named ?? file.current) !== undefined
+  // Reject the name of a new profile that reading the file would silently drop.
+  if (options.profileMayBeMissing && name === '__proto__') {
+    throw new UsageError('__proto__ is not allowed as the name of a profile: use another name')
+  }
   const profile = isNamed && !options.profileMayBeMissing ? requireProfile(file, path, name) : findProfile(file, name)
   const source = `profile ${name} (${path})`
   const url: Setting = chosenUrl ?? {

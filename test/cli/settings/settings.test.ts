@@ -164,6 +164,11 @@ test.each(['constructor', '__proto__'])('%s is not a profile until one is stored
   await expect(chooseProfile(path, name)).rejects.toThrow(`Profile ${name} not found`)
 })
 
+test('rejects __proto__ as the name of a new profile', () => {
+  const resolveNew = () => resolveConnection({ profile: '__proto__' }, { profileMayBeMissing: true })
+  expect(resolveNew).toThrow('__proto__ is not allowed as the name of a profile')
+})
+
 test('warns when a stored token that other users can read is used', async () => {
   await writeProfile(path, 'default', { url: 'https://one.example', token: 'one' })
   expect(resolve({}).warning).toBeUndefined()
