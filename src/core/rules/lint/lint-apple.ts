@@ -2,6 +2,7 @@ import type { Definition, PassType } from '../../contract/schemas/definition.ts'
 import type { Warning } from '../../contract/schemas/warnings.ts'
 import { aboutOf, appleKeys, missingSemanticTags, semanticBoardingTags } from '../display/about.ts'
 import { type FrontField, type FrontRow, layOutFront, logoTextWidth, roomForLogoText } from '../display/apple-front.ts'
+import { isPosterType } from '../display/card.ts'
 import { isPosterTicket } from '../display/poster.ts'
 import { fill, fillDeep, placeholdersDeep, stringsDeep } from '../template/placeholder.ts'
 import { exampleScope } from '../template/resolve.ts'
@@ -22,6 +23,7 @@ function* lintFields({ definition, passType, apple, images }: AppleFacts): Gener
       if (field.width > field.room) yield cutWarning(definition, passType, field)
     }
   }
+  yield* lintPosterGroups(definition, passType)
   const { logo } = images
   const room = roomForLogoText(apple, rows[0]!, logo && logo.width / logo.height)
   const width = logoTextWidth(apple.logoText ?? '')
@@ -31,6 +33,22 @@ function* lintFields({ definition, passType, apple, images }: AppleFacts): Gener
       definition.apple?.logoText === undefined ? ['design', 'logoText'] : ['apple', 'logoText'],
       `An iPhone cuts ${quote(apple.logoText!)}: it is about ${Math.round(width)} points wide, and the logo ` +
         `and the header leave ${Math.round(room)}. Shorten it, or remove it if the logo contains the name`,
+    )
+  }
+}
+
+/** Warns about groups of fields that only a poster shows, in the classic style of a type whose poster is another style. */
+function* lintPosterGroups({ apple }: Definition, passType: PassType): Generator<Warning> {
+  if (!isPosterType(passType)) return
+  for (const group of ['footerFields', 'additionalInfoFields']) {
+    const written: unknown = Object(apple?.[passType])[group]
+    if (!Array.isArray(written) || written.length === 0) continue
+    const path = ['apple', passType, group]
+    yield warn(
+      'fields-over',
+      path,
+      `An iPhone does not show ${path.join('.')}: only a poster has these fields. Move them to the back, or to ` +
+        `apple.posterGeneric.${group}`,
     )
   }
 }

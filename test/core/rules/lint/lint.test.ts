@@ -122,6 +122,14 @@ describe('more fields than the style shows', () => {
     expect(found({ ...factsOf({ fields: { secondary } }, 'coupon'), google: null })).toEqual([])
   })
 
+  test('warns about fields in the classic style that only a poster shows', () => {
+    const footerFields = [{ key: 'footer', value: 'Thank you' }]
+    const paths = (apple: DefinitionInput['apple']) =>
+      lintDefinition({ ...factsOf({}, 'generic', { apple }), google: null }).map(({ path }) => path.slice(1).join('.'))
+    expect(paths({ generic: { footerFields } })).toEqual(['apple.generic.footerFields'])
+    expect(paths({ poster: true, posterGeneric: { footerFields } })).toEqual([])
+  })
+
   test('the message names what is not shown', () => {
     const facts = factsOf(
       { fields: { secondary: fields('secondary', 3), auxiliary: fields('auxiliary', 3) } },
