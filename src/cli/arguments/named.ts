@@ -217,7 +217,7 @@ export function ambiguousName(
 }
 
 /** Maps `none` (and `null`, the word of the API) to `null`. */
-export function orNull<T extends string | number | undefined>(value: T): Exclude<T, 'none'> | null {
+export function noneToNull<T extends string | number | undefined>(value: T): Exclude<T, 'none'> | null {
   return value === 'none' || value === 'null' ? null : (value as Exclude<T, 'none'>)
 }
 

@@ -6,7 +6,7 @@ import { directions } from '../../core/rules/zones/presence.ts'
 import { writePrivate } from '../../files/private-file.ts'
 import { filterFlag, formerly, parsePath } from '../arguments/list-flags.ts'
 import { parseDuration } from '../arguments/moment.ts'
-import { idArg, named, namedArg, namedFlag, orNull, requiredFlag } from '../arguments/named.ts'
+import { idArg, named, namedArg, namedFlag, noneToNull, requiredFlag } from '../arguments/named.ts'
 import { drawing } from '../command/base-command.ts'
 import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { count, details, localTime } from '../command/output.ts'
@@ -111,7 +111,7 @@ export const commands: ResourceCommands = {
     call: ({ doors }, { args: { door }, flags: { name, gate, zone, direction } }) =>
       doors.update({
         params: { id: door },
-        body: { name, gate, zoneId: orNull(zone), direction },
+        body: { name, gate, zoneId: noneToNull(zone), direction },
       }),
     print: showDoor,
   }),

@@ -2,7 +2,7 @@ import { Flags } from '@oclif/core'
 import { type Project, ProjectColor } from '../../core/contract/projects.ts'
 import { bucketUnits } from '../../core/contract/schemas/common.ts'
 import { formerly, PAST, pastFlag } from '../arguments/list-flags.ts'
-import { namedArg, namedFlag, orNull } from '../arguments/named.ts'
+import { namedArg, namedFlag, noneToNull } from '../arguments/named.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { count, details, localTimeOr } from '../command/output.ts'
 import { timeZoneOf } from '../figures-output.ts'
@@ -91,8 +91,8 @@ export const commands: ResourceCommands = {
           name,
           description,
           color,
-          appleIdentityId: orNull(identities['apple-identity']),
-          googleIdentityId: orNull(identities['google-identity']),
+          appleIdentityId: noneToNull(identities['apple-identity']),
+          googleIdentityId: noneToNull(identities['google-identity']),
         },
       }),
     print: showProject,

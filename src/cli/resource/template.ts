@@ -3,7 +3,7 @@ import { Args, Flags } from '@oclif/core'
 import { PassType } from '../../core/contract/schemas/definition.ts'
 import type { Template } from '../../core/contract/templates.ts'
 import { outFlag, projectFilter, projectQuery } from '../arguments/list-flags.ts'
-import { namedArg, namedFlag, orNull } from '../arguments/named.ts'
+import { namedArg, namedFlag, noneToNull } from '../arguments/named.ts'
 import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { details } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
@@ -93,7 +93,7 @@ export const commands: ResourceCommands = {
           name,
           description,
           passType: flags['pass-type'],
-          projectId: orNull(project),
+          projectId: noneToNull(project),
         },
       }),
     print: showTemplate,

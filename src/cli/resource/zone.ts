@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Flags } from '@oclif/core'
 import { occupancyUnits, WhenFull, type Zone, type ZoneOccupancy } from '../../core/contract/zones.ts'
 import { filterFlag, PAST, pastFlag } from '../arguments/list-flags.ts'
-import { named, namedArg, orNull, requiredFlag } from '../arguments/named.ts'
+import { named, namedArg, noneToNull, requiredFlag } from '../arguments/named.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { count, details, localTime, localTimeOr } from '../command/output.ts'
@@ -46,7 +46,7 @@ export const commands: ResourceCommands = {
       'when-full': Flags.option({ summary: `${WHEN_FULL} (default: warn).`, options: WhenFull.options })(),
     },
     call: ({ zones }, { flags: { project: projectId, name, capacity, 'when-full': whenFull } }) =>
-      zones.create({ body: { projectId, name, capacity: orNull(capacity), whenFull } }),
+      zones.create({ body: { projectId, name, capacity: noneToNull(capacity), whenFull } }),
     print: showZone,
   }),
   'zone:list': listCommand({
@@ -80,7 +80,7 @@ export const commands: ResourceCommands = {
       'when-full': Flags.option({ summary: `${WHEN_FULL}.`, options: WhenFull.options })(),
     },
     call: ({ zones }, { args: { zone: id }, flags: { name, capacity, 'when-full': whenFull } }) =>
-      zones.update({ params: { id }, body: { name, capacity: orNull(capacity), whenFull } }),
+      zones.update({ params: { id }, body: { name, capacity: noneToNull(capacity), whenFull } }),
     print: showZone,
   }),
   'zone:delete': callCommand({

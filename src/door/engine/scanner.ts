@@ -36,16 +36,16 @@ export function createScanner(
   const shown = new Set<string>()
 
   /** Creates an attempt at the current time, with a new reference. */
-  function attemptOf(
-    of: ScanOptions & { payload?: string | null | undefined; passId?: string | null | undefined },
+  function createAttempt(
+    target: ScanOptions & { payload?: string | null | undefined; passId?: string | null | undefined },
   ): Attempt {
-    const { payload = null, passId = null, scanContextKey = null, validityDate = null } = of
+    const { payload = null, passId = null, scanContextKey = null, validityDate = null } = target
     const at = clock.now()
     return { payload, passId, externalRef: environment.newReference(at), at, scanContextKey, validityDate }
   }
 
   async function scan(request: ScanRequest): Promise<Decision> {
-    const attempt: Attempt = { ...attemptOf(request), movement: identity()?.door.movement }
+    const attempt: Attempt = { ...createAttempt(request), movement: identity()?.door.movement }
     if (!identity()) return failed(attempt, 'not_claimed')
     if (attempt.passId === null && !isPayload(attempt.payload!)) return failed(attempt, 'invalid_code')
     // Do not treat a manual selection as a repeated reading of the same code: a manual selection is always intended.
@@ -183,7 +183,7 @@ export function createScanner(
 
   async function undo(decision: Decision): Promise<Decision> {
     const { payload, passId } = decision
-    const attempt = attemptOf({ payload, passId })
+    const attempt = createAttempt({ payload, passId })
     const undone = await inTurn(attempt, (door) => reverse(decision, attempt, door))
     if (undone.failure !== null) return undone
     await Promise.race([connection()?.flush(), pause(UNDO_TIMEOUT_MS)])

@@ -200,7 +200,7 @@ async function readSums(counted: Knex.QueryBuilder): Promise<ScanSum[]> {
     .max({ last: 'last_at' })
   return rows.map(({ project_id, kind, n, last }) => {
     const [result, reason] = kind.split('/') as [string, string]
-    return { project_id: orNull(project_id), result, reason, n, last }
+    return { project_id: toProjectId(project_id), result, reason, n, last }
   })
 }
 
@@ -256,11 +256,11 @@ async function sumByProject(counted: Knex.QueryBuilder): Promise<Row[]> {
     .groupBy('project_id')
     .select('project_id')
     .sum({ n: 'n' })
-  return rows.flatMap(({ project_id, n }) => (n === 0 ? [] : [{ project_id: orNull(project_id), n }]))
+  return rows.flatMap(({ project_id, n }) => (n === 0 ? [] : [{ project_id: toProjectId(project_id), n }]))
 }
 
-function orNull(projectId: string): string | null {
-  return projectId === COUNTED_AS_NONE ? null : projectId
+function toProjectId(counted: string): string | null {
+  return counted === COUNTED_AS_NONE ? null : counted
 }
 
 async function existing(db: Knex, workspaceId: string, ids: (string | null)[]): Promise<Set<string>> {
