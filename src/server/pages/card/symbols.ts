@@ -99,7 +99,6 @@ function drawNext(): void {
 
 function startWorker(): Worker {
   const worker = new Worker(WORKER_SOURCE, { eval: true, workerData: createRequire(import.meta.url).resolve(LIBRARY) })
-  worker.unref()
   worker.on('message', (drawn: DrawnSymbol) => {
     drawing?.resolve(drawn)
     drawing = undefined
@@ -112,6 +111,8 @@ function startWorker(): Worker {
     drawer = drawing = undefined
     waiting = []
   })
+  // Last, because a listener for messages refs the thread again. Then, the process would not end after a stop.
+  worker.unref()
   return worker
 }
 

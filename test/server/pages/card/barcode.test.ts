@@ -56,6 +56,7 @@ test('draws a symbol once, and tries a message that the format cannot encode onc
 })
 
 test('the drawing thread gives the same symbols as the event loop, and none for invalid messages', async () => {
+  const resources = process.getActiveResourcesInfo()
   const library = createRequire(import.meta.url)('bwip-js/node')
   const toSVG = vi.spyOn(library, 'toSVG')
   const symbols = barcodeFormatNames.map((format) => ({
@@ -73,6 +74,9 @@ test('the drawing thread gives the same symbols as the event loop, and none for 
   expect(barcodeSvg('code128', 'x'.repeat(600))).toBeUndefined()
   const drawn = symbols.map(({ format, message }) => library.toSVG(drawnAs(format, message)).trim())
   expect(shown.map((svg) => svg?.replace(' preserveAspectRatio="none"', ''))).toEqual(drawn)
+  // An idle thread does not keep the process alive.
+  const ports = (names: string[]) => names.filter((name) => name === 'MessagePort').length
+  expect(ports(process.getActiveResourcesInfo())).toBe(ports(resources))
 })
 
 test('draws a short code before long ones that already wait', async () => {
