@@ -31,7 +31,7 @@ export function createScanner(
   endZone: (zoneId: string) => Promise<void>,
 ): Pick<DoorEngine, 'scan' | 'scanAll' | 'undo'> {
   const { station, sameScanMs, rejectionText } = environment.settings
-  const recent = createRecentScans(sameScanMs)
+  const recent = createRecentScans(sameScanMs, environment.language)
   /** The references of decisions that were shown but could not be stored. Their attempts must not be retried. */
   const shown = new Set<string>()
 

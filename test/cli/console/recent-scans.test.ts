@@ -3,6 +3,7 @@ import { count, noScans } from '../../../src/cli/console/console-door.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { type Attempt, failedOutcome, type Outcome } from '../../../src/core/rules/door/outcome.ts'
 import { createRecentScans } from '../../../src/core/rules/door/recent-readings.ts'
+import { doorLanguage } from '../../../src/core/rules/redemption/scan-message.ts'
 
 function attempt(seconds: number, more: Partial<Attempt> = {}): Attempt {
   const at = new Date(Date.UTC(2026, 2, 1) + seconds * 1000)
@@ -28,6 +29,15 @@ test('the same code within three seconds is the same scan, before and after its 
   expect(recent.take(attempt(2))).toMatchObject({ same: { result: 'same_scan', message: 'Read 2 s ago: Valid.' } })
   const later = attempt(3)
   expect(recent.take(later)).toBe(later)
+})
+
+test('the message of a repeated reading is in the language of the door', () => {
+  const recent = createRecentScans(3_000, () => doorLanguage('de'))
+  const first = attempt(0)
+  recent.take(first)
+  expect(recent.take(attempt(1))).toMatchObject({ same: { message: 'Vor 1 s gescannt: Wird geprüft.' } })
+  recent.resolve(first, { ...accepted(first), message: 'Gültig.' })
+  expect(recent.take(attempt(2))).toMatchObject({ same: { message: 'Vor 2 s gescannt: Gültig.' } })
 })
 
 test('another context, date, or code, and a reversed scan, make a new scan', () => {

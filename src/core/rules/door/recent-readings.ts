@@ -1,3 +1,4 @@
+import { type DoorLanguage, doorEnglish, repeatMessage } from '../redemption/scan-message.ts'
 import { type Attempt, failedOutcome, type Outcome } from './outcome.ts'
 
 /**
@@ -14,8 +15,9 @@ interface Reading {
 /**
  * Creates a memory of recent readings, which prevents two quick readings of a code from becoming two scans.
  * @param sameScanMs the period, in milliseconds, during which a second reading of a code is not a new scan
+ * @param language is called for each repeated reading, and returns the language of its message
  */
-export function createRecentScans(sameScanMs: number) {
+export function createRecentScans(sameScanMs: number, language: () => DoorLanguage = () => doorEnglish) {
   const readings = new Map<string, Reading>()
 
   function forgetOld(now: number): void {
@@ -34,7 +36,7 @@ export function createRecentScans(sameScanMs: number) {
       const found = last && isSameMovement(last.attempt, attempt) ? last : undefined
       const isSame = found && attempt.at.getTime() - found.attempt.at.getTime() < sameScanMs
       const isOpen = found?.outcome?.result === 'error'
-      if (isSame && !isOpen) return { same: sameAs(found, attempt) }
+      if (isSame && !isOpen) return { same: sameAs(found, attempt, language()) }
       const named = isOpen ? { ...attempt, externalRef: found!.attempt.externalRef } : attempt
       readings.set(key, { attempt: named, outcome: null })
       return named
@@ -62,13 +64,13 @@ function isSameMovement({ movement: a }: Attempt, { movement: b }: Attempt): boo
   return a?.zoneId === b?.zoneId && a?.direction === b?.direction
 }
 
-function sameAs({ attempt, outcome }: Reading, again: Attempt): Outcome {
-  const first = outcome ?? failedOutcome(attempt, 'Evaluation is in progress.')
+function sameAs({ attempt, outcome }: Reading, again: Attempt, language: DoorLanguage): Outcome {
+  const first = outcome ?? failedOutcome(attempt, language.words.inProgress)
   const seconds = Math.max(1, Math.round((again.at.getTime() - attempt.at.getTime()) / 1000))
   return {
     ...first,
     result: 'same_scan',
     readAt: again.at.toISOString(),
-    message: `Read ${seconds} s ago: ${first.message}`,
+    message: repeatMessage(seconds, first.message, language),
   }
 }

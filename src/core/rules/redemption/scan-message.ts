@@ -88,6 +88,11 @@ export function reversalMessage(
   return say(language.words.takenBack, { time: describeMoment(scannedAt, policy, language) })
 }
 
+/** Returns the message of a second reading, made `seconds` after the reading that `message` is about. */
+export function repeatMessage(seconds: number, message: string, { locale, words }: DoorLanguage): string {
+  return say(words.read, { seconds: numberFormat(locale).format(seconds), message })
+}
+
 interface ShownBalance {
   label: string
   max?: number | null | undefined
