@@ -128,15 +128,15 @@ function textsOf(decision: Outcome, room: Room, now: Date): TextLine[] {
 
 /**
  * Returns the notice and fields that the template shows to the operator, each in at most `most` lines. The notice
- * applies only to admitted persons, so it is shown only for an accepted scan.
+ * applies only to admitted persons, so it is shown only for an accepted entry.
  */
 export function instructionLines(
-  { door, result }: Outcome,
+  { door, result, direction }: Outcome,
   width: number,
   most = Number.POSITIVE_INFINITY,
 ): TextLine[] {
   if (door === null) return []
-  const notice = result === 'accepted' && door.notice !== null ? [`▶ ${door.notice}`] : []
+  const notice = result === 'accepted' && direction !== 'out' && door.notice !== null ? [`▶ ${door.notice}`] : []
   const fields = door.fields.map(({ label, value }) => `${label}: ${value}`).join(' · ')
   return [
     ...notice.flatMap((text) => wrapAtMost(printable(text), width, most)).map((text) => ({ text, isStrong: true })),

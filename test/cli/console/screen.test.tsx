@@ -223,6 +223,7 @@ test.each([
   const denied = shown({ ...duplicate, door: withDoor.door })
   expect(denied).not.toContain('Hand out')
   expect(denied).toContain('Already used')
+  expect(shown({ ...withDoor, direction: 'out' })).not.toContain('▶')
 })
 
 test('a screen of 40x20 omits the last scans before name, notice, and fields', () => {

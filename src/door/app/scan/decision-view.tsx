@@ -180,7 +180,7 @@ function isIn({ result, isUndone }: Decision): boolean {
  */
 function instructionsOf(decision: Decision): { notice: string | null; fields: DoorView['fields'] } {
   const { door } = decision
-  return { notice: (isIn(decision) && door?.notice) || null, fields: door?.fields ?? [] }
+  return { notice: (isEntry(decision) && door?.notice) || null, fields: door?.fields ?? [] }
 }
 
 /** Whether the phone decided without the server. `false` for reversals, because the server cannot overrule them. */
