@@ -131,7 +131,7 @@ function draw(
 ): { html: string; styles: string[] } {
   const options = { imageUrl: (id: string) => imageBase + id }
   if (apple && poster) {
-    const html = `<figure class="look"><figcaption>iOS ${poster.since}+</figcaption>${posterHtml(poster, apple, card.images, options)}</figure>
+    const html = `<figure class="look"><figcaption dir="ltr">iOS ${poster.since}+</figcaption>${posterHtml(poster, apple, card.images, options)}</figure>
 <figure class="look"><figcaption>iOS ${poster.since - 1}</figcaption>${cardHtml(cardBeforePoster(apple, poster), options)}</figure>`
     return { html, styles: [cardStyle(apple), posterStyle(apple)] }
   }

@@ -82,7 +82,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     })
     const { text } = await open(pass)
     const [poster, classic] = text.split('<figcaption>iOS 26</figcaption>')
-    expect(poster).toContain('<figcaption>iOS 27+</figcaption><article class="poster posterGeneric"')
+    expect(poster).toContain('<figcaption dir="ltr">iOS 27+</figcaption><article class="poster posterGeneric"')
     expect(poster).toContain('<img class="artwork"')
     expect(text.match(/Late on Fridays/g)).toHaveLength(1)
     for (const look of [poster, classic]) {
