@@ -57,6 +57,8 @@ const decisions: Record<string, Partial<Decision>> = {
     result: 'accepted',
     reasonCode: 'valid',
     message: 'Exit recorded.',
+    // The page shows no notice at an exit.
+    door: { fields: [], notice: 'Hand out the Speaker badge' },
     verified: 'offline',
     zoneId: 'hall',
     direction: 'out',
@@ -269,6 +271,9 @@ describe.skipIf(skipReason !== undefined)(
         await page.getByRole('button', { name: words.overview }).click()
         await page.getByText('Norðurhlið').waitFor()
         await look('overview')
+        await page.setViewportSize({ width: 844, height: 390 })
+        const facts = await page.locator('.sheet .scrolls').boundingBox()
+        expect(facts!.height, 'the facts on a phone in landscape').toBeGreaterThan(90)
         await page.getByRole('button', { name: words.changeGate }).click()
         await look('gate')
         await page.getByRole('button', { name: words.close }).click()

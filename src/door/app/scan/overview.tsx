@@ -71,22 +71,24 @@ export function Overview({ onClose }: { onClose(): void }) {
           ))}
         </ul>
       </section>
-      {connection === 'offline' && (
-        <button type="button" onClick={() => engine.retry()}>
-          {words.tryAgain}
+      <div class="actions">
+        {connection === 'offline' && (
+          <button type="button" onClick={() => engine.retry()}>
+            {words.tryAgain}
+          </button>
+        )}
+        <button type="button" onClick={() => setView('gate')}>
+          {words.changeGate}
         </button>
-      )}
-      <button type="button" onClick={() => setView('gate')}>
-        {words.changeGate}
-      </button>
-      {(state.zones.length > 0 || door?.movement) && (
-        <button type="button" onClick={() => setView('zone')}>
-          {words.zones.change}
+        {(state.zones.length > 0 || door?.movement) && (
+          <button type="button" onClick={() => setView('zone')}>
+            {words.zones.change}
+          </button>
+        )}
+        <button type="button" onClick={() => setView('leave')}>
+          {words.leave}
         </button>
-      )}
-      <button type="button" onClick={() => setView('leave')}>
-        {words.leave}
-      </button>
+      </div>
     </Sheet>
   )
 }
