@@ -137,7 +137,9 @@ function countSteps(steps: readonly Step[]): string {
   const counts = Object.entries(actions).map(([name, { counted }]) => {
     return [steps.filter(({ action }) => action === name).length, counted] as const
   })
-  return counts.flatMap(([count, counted]) => (count > 0 ? [`${count} ${counted}`] : [])).join(', ')
+  return (
+    counts.flatMap(([count, counted]) => (count > 0 ? [`${count} ${counted}`] : [])).join(', ') || 'Nothing to apply'
+  )
 }
 
 function indent(text: string): string[] {

@@ -70,13 +70,16 @@ export async function readDesiredState(folder: string): Promise<DesiredState> {
     readFolder(join(folder, 'webhooks'), (path) => readJsonFile(path, WebhookContent, 'the file of a webhook')),
     readLimits(join(folder, 'limits.json')),
   ])
+  const ignored = await findIgnored(folder)
   if (!projects && !templates && !webhooks && !limits) {
-    throw new UsageError(`${folder} contains none of projects/, templates/, webhooks/, and limits.json`)
+    throw new UsageError(`${folder} contains none of projects/, templates/, webhooks/, and limits.json`, {
+      ...(ignored.length > 0 && { hint: `check the names: ${ignored.join(', ')}.` }),
+    })
   }
   requireDistinct(projects ?? [], 'name', ({ value }) => value.name)
   requireDistinct(webhooks ?? [], 'url', ({ value }) => value.url)
   requireKeys(templates ?? [])
-  return { projects, templates, webhooks, limits, ignored: await findIgnored(folder) }
+  return { projects, templates, webhooks, limits, ignored }
 }
 
 async function findIgnored(folder: string): Promise<string[]> {

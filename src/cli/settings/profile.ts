@@ -31,7 +31,7 @@ export function readProfiles(path: string): ProfilesFile {
   }
   const { data } = ProfilesFile.safeParse(parseJson(text))
   if (data) return data
-  throw new CliError(`${path} is not a file of profiles`, { hint: 'Fix or delete it, then run "passes login".' })
+  throw new CliError(`${path} is not a file of profiles`, { hint: 'fix or delete it, then run "passes login".' })
 }
 
 export function findProfile({ profiles }: ProfilesFile, name: string): Profile | undefined {

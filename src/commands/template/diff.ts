@@ -1,6 +1,6 @@
-import { DIFFERENT, UsageError } from '../../cli/command/cli-error.ts'
+import { DIFFERENT } from '../../cli/command/cli-error.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
-import { readTemplateFiles, templateFileArgs } from '../../cli/template/template-file.ts'
+import { readTemplateFiles, requireKeys, templateFileArgs } from '../../cli/template/template-file.ts'
 import { changesTo, findStored, showChanges, withStoredImages } from '../../cli/template/template-push.ts'
 
 export default class TemplateDiff extends ClientCommand {
@@ -21,11 +21,10 @@ export default class TemplateDiff extends ClientCommand {
   async run() {
     const { argv, flags } = await this.parse(TemplateDiff)
     const { files } = await readTemplateFiles(argv as string[])
+    requireKeys(files)
     const client = this.connect(flags)
     const found = []
     for (const file of files) {
-      if (file.key === undefined)
-        throw new UsageError(`${file.path} has no key`, { hint: 'add a key, which identifies the template.' })
       const stored = await findStored(client, file)
       const definition = await withStoredImages(client, file, stored?.newest)
       const changes = changesTo(stored, stored?.newest, file, definition)

@@ -228,4 +228,9 @@ test('names files and folders that are ignored: misplaced JSON, and YAML', async
   write(folder, 'projects/old/gala.json', {})
   const folders = [join(folder, 'template'), join(folder, 'projects/old')]
   expect((await readDesiredState(folder)).ignored).toEqual(expect.arrayContaining(folders))
+  const mistyped = folderOf({ 'template/day.json': {} })
+  await expect(readDesiredState(mistyped)).rejects.toMatchObject({
+    exitCode: 2,
+    hint: `check the names: ${join(mistyped, 'template')}.`,
+  })
 })
