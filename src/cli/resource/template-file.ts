@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { Args, Flags } from '@oclif/core'
 import { exists } from '../../files/private-file.ts'
 import { outFlag, parsePath } from '../arguments/list-flags.ts'
@@ -76,6 +76,8 @@ export const commands: ResourceCommands = {
       in: Flags.string({ summary: 'File whose translations to import.', exclusive: ['language', 'out'] }),
     },
     async run({ args, flags }) {
+      if (flags.out !== undefined && resolve(flags.out) === resolve(args.file))
+        throw new UsageError(`--out ${flags.out} is the template file itself: name another file`)
       requireReplaceable(flags.out, flags.force)
       const file = await readTemplateFile(args.file)
       if (flags.in !== undefined) return { file: args.file, ...(await writeStrings(file, flags.in)) }

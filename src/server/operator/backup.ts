@@ -64,21 +64,20 @@ export async function backUp(database: string, file: string, { force, onProgress
   const target = resolve(file)
   if (!(await exists(database))) throw missingDatabase(`sqlite:${database}`)
   if (await isFolder(target)) throw new OperatorError(`${target} is a folder. Give the name of a file in it.`)
-  if (!force && (await exists(target))) throw new OperatorError(isTaken(target))
   if (!(await exists(dirname(target))))
     throw new OperatorError(`The folder ${dirname(target)} does not exist. Create it first.`)
   if (await isPartOf(database, target)) {
     throw new OperatorError(`${target} belongs to the database itself. Name another file for the backup.`)
   }
-  if ((await exists(target)) && !(await isBackup(target))) {
-    throw new OperatorError(
-      `${target} is not a backup, and --force replaces only backups. Name another file, or move this one away.`,
-    )
+  if (await exists(target)) {
+    if (!(await isBackup(target)))
+      throw new OperatorError(`${target} exists and is not a backup. Name another file, or move this one away.`)
+    if (!force) throw new OperatorError(isTaken(target))
   }
   const draft = `${target}.${randomUUID()}.part`
   await (await openPrivate(draft, 'wx')).close()
   try {
-    const total = await sizeOf(database)
+    const total = await onDatabase(`sqlite:${database}`, () => sizeOf(database))
     const watching = setInterval(() => onProgress(Math.min(statSync(draft).size, total), total), PROGRESS_MS)
     await onDisk(target, async () => {
       await onDatabase(`sqlite:${database}`, () => copyInto(database, draft)).finally(() => clearInterval(watching))

@@ -340,7 +340,8 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     expect(drawing).toContain('>Your tenth coffee is<')
     expect(drawing).toContain(`${url.replace('http://', '')}?source=window`)
     expect((await readFile(pdf, 'latin1')).slice(0, 8)).toBe('%PDF-1.4')
-    const arabic = await run(['template', 'join', 'coffee-poster', '--poster', pdf, '--language', 'ar'], server)
+    const inArabic = ['template', 'join', 'coffee-poster', '--poster', pdf, '--language', 'ar', '--force']
+    const arabic = await run(inArabic, server)
     expect([arabic.exitCode, arabic.stderr]).toEqual([2, expect.stringContaining('.svg')])
     const deleted = await run(['template', 'join', 'delete', 'coffee-poster', '--yes', '--json'], server)
     expect(deleted.exitCode).toBe(0)

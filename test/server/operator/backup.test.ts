@@ -153,9 +153,10 @@ test('--force replaces an earlier backup, but no other file', async () => {
   copyFileSync(database, other)
   const list = join(folder, 'guests.csv')
   writeFileSync(list, 'externalPassId,label\n')
+  await expect(backUp(list, join(folder, 'new'), quietly)).rejects.toThrow('it is not a SQLite database')
   for (const path of [other, list]) {
     const before = readFileSync(path)
-    await expect(forced(path)).rejects.toThrow(`${path} is not a backup, and --force replaces only backups`)
+    await expect(forced(path)).rejects.toThrow(`${path} exists and is not a backup`)
     expect(readFileSync(path).equals(before)).toBe(true)
   }
 })
