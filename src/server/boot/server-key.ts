@@ -21,11 +21,11 @@ const FINGERPRINT = 'server-key-fingerprint'
  * @throws ServerKeyError if no key has this fingerprint, because another key would break links and secrets
  */
 export async function loadServerKeys(config: Config, store: Store): Promise<ServerKeys> {
-  const current = parseServerKey((await findServerKey(config)) ?? (await createKeyFile(config)))
   const previous = config.previousServerKeys.map(parseServerKey)
+  const current = parseServerKey((await findServerKey(config)) ?? (await createServerKey(config, store, previous)))
   const known = await store.transaction((tx) => tx.settings.insert(FINGERPRINT, fingerprint(current)))
   const keys = { current, previous }
-  assertKeyOf(known, keys)
+  assertKeyOf(known, [current, ...previous])
   if (known !== fingerprint(current))
     await store.transaction((tx) => tx.settings.update(FINGERPRINT, fingerprint(current)))
   return keys
@@ -69,12 +69,20 @@ export function findFingerprint(store: Store): Promise<string | undefined> {
 }
 
 /** @param known the stored fingerprint @throws ServerKeyError if no key has this fingerprint */
-export function assertKeyOf(known: string, { current, previous }: ServerKeys): void {
-  if ([current, ...previous].some((key) => fingerprint(key) === known)) return
+export function assertKeyOf(known: string, keys: readonly Uint8Array[]): void {
+  if (keys.some((key) => fingerprint(key) === known)) return
   throw new ServerKeyError(
     'The server key does not match this database. Set PASSES_SERVER_KEY to the right one, or, to rotate ' +
       'it, add the old one to PASSES_PREVIOUS_SERVER_KEYS.',
   )
+}
+
+/** @throws ServerKeyError if the database needs another key, such as after a restore. No file is created then */
+async function createServerKey(config: Config, store: Store, previous: ServerKeys['previous']): Promise<string> {
+  const known = await findFingerprint(store)
+  // A server that starts concurrently creates the file before it stores the fingerprint.
+  if (known !== undefined && !existsSync(serverKeyFile(config)!)) assertKeyOf(known, previous)
+  return createKeyFile(config)
 }
 
 async function createKeyFile(config: Config): Promise<string> {

@@ -1,6 +1,7 @@
 import {
   appendFileSync,
   copyFileSync,
+  existsSync,
   linkSync,
   readdirSync,
   readFileSync,
@@ -13,6 +14,8 @@ import { dirname, join } from 'node:path'
 import { execa } from 'execa'
 import knex from 'knex'
 import { expect, test } from 'vitest'
+import { loadServerKeys } from '../../../src/server/boot/server-key.ts'
+import type { Config } from '../../../src/server/config.ts'
 import { backUp, restore } from '../../../src/server/operator/backup.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { migrate } from '../../../src/storage/db/migrate.ts'
@@ -129,6 +132,24 @@ test('rejects a concurrent backup or restore, and --force keeps the replaced dat
   const wrong = join(folder, 'wrong')
   copyFileSync(database, wrong)
   await expect(restoreTo(wrong, target, { force: true })).rejects.toThrow('no checksum')
+})
+
+test('a server creates no key next to a restored database that needs another key', async () => {
+  const { database, folder } = await backedUp()
+  const keysOf = async (file: string, previousServerKeys: string[] = []) => {
+    const opened = openDatabase(`sqlite:${file}`)
+    const config = { databaseUrl: `sqlite:${file}`, previousServerKeys } as Partial<Config> as Config
+    return loadServerKeys(config, createStore(opened)).finally(() => opened.close())
+  }
+  await keysOf(database)
+  const used = join(folder, 'used')
+  await backUp(database, used, quietly)
+  const target = join(folder, 'restored.db')
+  expect(await restoreTo(used, target)).toMatchObject({ key: 'missing' })
+  await expect(keysOf(target)).rejects.toThrow('does not match this database')
+  expect(existsSync(`${target}.key`)).toBe(false)
+  await keysOf(target, [readFileSync(`${database}.key`, 'utf8')])
+  expect(existsSync(`${target}.key`)).toBe(true)
 })
 
 test.each(['passes.db', 'passes.db-wal', 'passes.db.key', 'passes.db.token', 'hard-link'])(

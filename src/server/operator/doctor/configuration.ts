@@ -71,7 +71,7 @@ export function checkServerKey(config: Config, store: Store | undefined): Promis
         }
         const keys = { current: parseServerKey(text), previous: config.previousServerKeys.map(parseServerKey) }
         if (!known) return skipped('no server has used the database yet, or the database cannot be read')
-        assertKeyOf(known, keys)
+        assertKeyOf(known, [keys.current, ...keys.previous])
         return passed(
           known === fingerprint(keys.current)
             ? 'matches the database'
