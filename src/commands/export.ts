@@ -103,8 +103,8 @@ export default class Export extends BaseCommand {
       if (stop.signal.aborted) {
         throw new InterruptedError('Stopped: nothing was written.', { hint: `start over with: ${commandLine()}` })
       }
-      if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw existingFile(file)
-      throw error
+      const { code, dest = file } = error as NodeJS.ErrnoException & { dest?: string }
+      throw code === 'EEXIST' ? existingFile(dest) : error
     } finally {
       await lock.release()
     }

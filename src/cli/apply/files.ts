@@ -98,7 +98,9 @@ async function findInputs(folder: string): Promise<string[]> {
       const path = join(folder, entry.name)
       if (entry.name.startsWith('.')) return []
       if (!entry.isDirectory()) return isInput(entry.name) ? [path] : []
-      return (await readdir(path)).some(isInput) ? [path] : []
+      // A folder of someone else, such as lost+found, contains no input.
+      const names = await readdir(path).catch(() => [])
+      return names.some(isInput) ? [path] : []
     }),
   )
   return found.flat()
