@@ -195,8 +195,8 @@ export const faults: Fault[] = [
     name: 'formula-in-a-cell',
     breaks: 'A spreadsheet runs a formula that a holder wrote into a variable.',
     file: 'src/cli/bulk/csv.ts',
-    text: '/^[=+\\-@\\t\\r]/',
-    replacement: '/^[+\\-@\\t\\r]/',
+    text: '/^[=+\\-@\\t\\r\\n＝＋－＠]/',
+    replacement: '/^[+\\-@\\t\\r\\n＝＋－＠]/',
     tests: ['test/cli/bulk/spreadsheet-cells.test.ts'],
   },
 
