@@ -12,6 +12,7 @@ import {
   type TargetOf,
 } from '../live/actions.ts'
 import { ApiRejection, type HistoryEntry } from '../live/desk-api.ts'
+import { problemOf } from '../live/problems.ts'
 import { type OpenAction, useDesk } from './desk-context.ts'
 import { Command, Foreign, Moment } from './parts.tsx'
 
@@ -281,15 +282,4 @@ function Conflict({ changes, by, words }: ConflictProps) {
       ))}
     </>
   )
-}
-
-/** Returns the problem and its remedy. `detail` is the message of the server, if only the server knows the cause. */
-function problemOf(error: unknown, { problems }: DeskWords): { text: string; detail: string } {
-  if (!(error instanceof ApiRejection)) return { text: problems.noResponse, detail: '' }
-  const { code, status, message } = error
-  if (code in problems) return { text: problems[code as keyof typeof problems], detail: '' }
-  if (status === 404) return { text: problems.notFound, detail: '' }
-  if (status === 403) return { text: problems.notAllowed, detail: '' }
-  if (status === 429 || status >= 500) return { text: problems.busy, detail: '' }
-  return { text: status === 409 || status === 412 ? problems.notNow : problems.notValid, detail: message }
 }

@@ -6,6 +6,7 @@ import type { DeskLanguage } from '../language.ts'
 import { ApiRejection, createApi, createServerClock, openEvents, type ServerClock } from '../live/desk-api.ts'
 import { createFeed, type FeedState } from '../live/feed.ts'
 import { canListProjects, listProjects, type Project } from '../live/load-projects.ts'
+import { problemOf } from '../live/problems.ts'
 import { type Access, findSession, signOut } from '../live/session.ts'
 import { ActionDialog } from './action-dialog.tsx'
 import { Board } from './board.tsx'
@@ -90,7 +91,10 @@ function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) 
       } catch (error) {
         if (!isCurrent) return
         if (error instanceof ApiRejection && error.status === 401) return leave(rejectionOf(access, language))
-        if (error instanceof ApiRejection && error.status < 500 && error.status !== 429) return leave(error.message)
+        if (error instanceof ApiRejection && error.status < 500 && error.status !== 429) {
+          // A door's token cannot open the page. A person's session always can.
+          return leave(error.code === 'FORBIDDEN' ? words.notAllowed : problemOf(error, words).text)
+        }
         setProblem(words.noAnswer)
         timer = setTimeout(enter, 5_000)
       }

@@ -6,6 +6,7 @@ import type { DeskLanguage } from '../language.ts'
 import type { ActionName } from '../live/actions.ts'
 import { type Api, ApiRejection, type ServerClock } from '../live/desk-api.ts'
 import type { Feed } from '../live/feed.ts'
+import { problemOf } from '../live/problems.ts'
 import { createRefresher, type Refresher } from '../live/refresher.ts'
 import type { Source } from '../live/sources.ts'
 
@@ -74,7 +75,7 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
   facts: () => F,
 ): Answers<S> {
   type Name = keyof S & string
-  const { feed, scopes, onTokenRejected, onReached } = useDesk()
+  const { feed, language, scopes, onTokenRejected, onReached } = useDesk()
   const [known, setKnown] = useState<{ key: string; answers: Partial<Answers<S>> }>({ key, answers: {} })
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: only a new key reloads everything.
@@ -114,7 +115,7 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
           refresher.pause(error.waitMs)
           return refresher.ask([name])
         }
-        set(name, { is: 'failed', message: error.message })
+        set(name, { is: 'failed', message: problemOf(error, language.words).text })
       }
     })
     const askAll = () => {

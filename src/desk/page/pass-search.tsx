@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import type { Pass } from '../../core/contract/passes.ts'
 import { isUuidText } from '../../core/uuid.ts'
 import { ApiRejection } from '../live/desk-api.ts'
+import { problemOf } from '../live/problems.ts'
 import { useDesk } from './desk-context.ts'
 import { PassLink } from './parts.tsx'
 
@@ -32,7 +33,7 @@ export function PassSearch() {
     } catch (error) {
       if (error instanceof ApiRejection && error.status === 401) return onTokenRejected()
       if (error instanceof ApiRejection && error.status === 404) return setFound([])
-      setProblem(error instanceof ApiRejection ? error.message : words.noAnswer)
+      setProblem(error instanceof ApiRejection ? problemOf(error, words).text : words.noAnswer)
     }
   }
 
