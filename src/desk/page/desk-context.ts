@@ -107,7 +107,7 @@ export function useAnswers<F extends AnyFacts, S extends Record<string, Source<F
         if (!(error instanceof ApiRejection)) return onReached(false)
         onReached(true)
         if (error.status === 401) return onTokenRejected()
-        if (error.status === 403) {
+        if (error.code === 'FORBIDDEN') {
           unanswered.delete(name)
           return set(name, { is: 'denied' })
         }
