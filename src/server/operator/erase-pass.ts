@@ -2,13 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Uuid } from '../../core/ids.ts'
 import { identifierDigest } from '../../core/rules/crypto/scan-code.ts'
 import type { Database } from '../../storage/db/database.ts'
-import {
-  erasedExternalId,
-  flushDeleted,
-  type Holdings,
-  mergeSearchIndex,
-  overwriteDeleted,
-} from '../../storage/operations/erasure.ts'
+import { flushDeleted, type Holdings, mergeSearchIndex, overwriteDeleted } from '../../storage/operations/erasure.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories, Store } from '../../storage/store.ts'
 import { voidPasses } from '../api/passes/void-pass.ts'
@@ -65,13 +59,12 @@ async function eraseInside(tx: Repositories, workspaceId: string, passId: string
   // Lock images before the pass changes. Otherwise, the erasure could deadlock with a transaction that has locked an
   // image and waits for the external ID of this pass.
   await tx.images.deleteOfPass(workspaceId, passId)
-  await tx.erasure.erase(workspaceId, passId, identifierDigest(pass.scanCode), at)
+  const externalPassId = await tx.erasure.erase(workspaceId, passId, identifierDigest(pass.scanCode), at)
   const correlationId = randomUUID()
   await forgetClass(tx, pass, { now: at, correlationId })
   const voided = pass.status !== 'VOID'
   if (voided) {
-    const renamed = { id: passId, externalPassId: erasedExternalId(passId) }
-    await voidPasses(tx, workspaceId, [{ pass: renamed, reason: null, correlationId }], at)
+    await voidPasses(tx, workspaceId, [{ pass: { id: passId, externalPassId }, reason: null, correlationId }], at)
   } else {
     await queueWalletUpdates(tx, workspaceId, [passId], { at, correlationId })
   }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { messagedPlatforms, platforms } from '../../core/contract/schemas/platform.ts'
 import { idBound } from '../../core/ids.ts'
@@ -31,10 +32,6 @@ export interface Holdings {
 
 const ERASED_LABEL = 'Erased'
 
-export function erasedExternalId(passId: string): string {
-  return `erased-${passId}`
-}
-
 const ENDED = 'The data of the pass was erased.'
 
 /** Removes the data of a holder from all stored rows. The rows on which counters and decisions depend remain. */
@@ -64,9 +61,11 @@ export class Erasure extends Repository {
    * Erases the data of a pass. The caller must have locked the pass and its notifications, and must void the pass.
    * @param scanCodeDigest the digest of the random scan code, which is kept so that the code is still recognized as
    * void. Other codes are deleted, because they can derive from personal data
+   * @returns the new externalPassId
    */
-  async erase(workspaceId: string, passId: string, scanCodeDigest: Uint8Array, at: Date): Promise<void> {
-    await whileSearchForgets(this.db, () => this.erasePass(workspaceId, passId, at))
+  async erase(workspaceId: string, passId: string, scanCodeDigest: Uint8Array, at: Date): Promise<string> {
+    const externalId = await this.chooseExternalId(workspaceId, passId)
+    await whileSearchForgets(this.db, () => this.erasePass(workspaceId, passId, externalId, at))
     await rowsOfPasses(this.db, 'pass_variables', workspaceId, [passId]).delete()
     const identifiers = rowsOfPasses(this.db, 'pass_identifiers', workspaceId, [passId])
     await identifiers.whereNot({ digest: scanCodeDigest }).delete()
@@ -102,6 +101,7 @@ export class Erasure extends Repository {
     // Delete the failures of upgrades, because their messages can quote variables.
     await this.ofPass('template_upgrade_failures', workspaceId, passId).delete()
     await this.ofPass('join_identities', workspaceId, passId).delete()
+    return externalId
   }
 
   /**
@@ -120,8 +120,16 @@ export class Erasure extends Repository {
     await this.db.raw(sql, { workspaceId })
   }
 
-  private async erasePass(workspaceId: string, passId: string, at: Date): Promise<void> {
-    const externalId = erasedExternalId(passId)
+  /** Adds a random suffix if a client gave the name to another pass, so that no client can prevent an erasure. */
+  private async chooseExternalId(workspaceId: string, passId: string): Promise<string> {
+    const name = `erased-${passId}`
+    const others = this.db('passes')
+      .where({ workspace_id: workspaceId, external_pass_id: name })
+      .whereNot({ id: passId })
+    return (await others.first('id')) ? `${name}-${randomUUID()}` : name
+  }
+
+  private async erasePass(workspaceId: string, passId: string, externalId: string, at: Date): Promise<void> {
     const change = {
       label: ERASED_LABEL,
       label_folded: foldCase(ERASED_LABEL),

@@ -204,6 +204,18 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(entry).toMatchObject({ token_id: null, workspace_id: workspace.id, target_count: 1 })
   })
 
+  test('erases a pass although another pass has the name of an erased pass', async () => {
+    const workspace = await api.workspace()
+    const id = await plant(workspace)
+    const named = await issuedPass(workspace, { externalPassId: `erased-${id}` })
+    await erase(workspace, id)
+    const nameOf = async (one: string) =>
+      (await workspace.ok(contract.passes.get, { params: { id: one } })).externalPassId
+    expect(await nameOf(id)).toMatch(new RegExp(`^erased-${id}-[0-9a-f-]{36}$`))
+    expect(await nameOf(named.id)).toBe(`erased-${id}`)
+    expect(await tablesWith(api.database, PLANTED)).toEqual([])
+  })
+
   test('erasing again removes data added since, and another workspace cannot erase the pass', async () => {
     const [workspace, stranger] = [await api.workspace(), await api.workspace()]
     const id = await plant(workspace)
