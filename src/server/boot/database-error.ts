@@ -27,8 +27,8 @@ export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>)
   try {
     return await work()
   } catch (error) {
-    const { code, message } = error as { code?: string; message: string }
-    const problem = code === 'ECONNRESET' && /[?&]sslmode=/.test(databaseUrl) ? closedWithTls : code && troubles[code]
+    const { name, code = name, message } = error as Error & { code?: string }
+    const problem = code === 'ECONNRESET' && /[?&]sslmode=/.test(databaseUrl) ? closedWithTls : troubles[code]
     if (!problem) throw error
     // Omit the SQL statement, which knex puts before the message.
     const why = problem.isQuoted ? `${problem.why}: ${message.split(' - ').at(-1)}` : problem.why
@@ -73,7 +73,7 @@ const closedWithTls = {
 
 const RESTORE = 'restore the last backup'
 
-/** The known problems, by error code of SQLite, the network, or PostgreSQL. */
+/** The known problems, by error code of SQLite, the network, or PostgreSQL, or by the name of an error without code. */
 const troubles: Record<string, Trouble> = {
   SQLITE_CANTOPEN: {
     why: 'it cannot be opened',
@@ -85,6 +85,10 @@ const troubles: Record<string, Trouble> = {
   SQLITE_FULL: { why: 'the disk is full', fix: 'free space' },
   SQLITE_BUSY: { why: 'another process keeps it locked', fix: 'try again' },
   ECONNREFUSED: { why: 'no server responds there', fix: 'start PostgreSQL' },
+  KnexTimeoutError: {
+    why: 'it did not accept a connection in time',
+    fix: 'check the host, the port, and the firewall, and that PostgreSQL responds there',
+  },
   ENOTFOUND: noHost,
   EAI_AGAIN: noHost,
   '55P03': { why: 'another process keeps a table of it locked', fix: 'try again' },

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { describeFailure } from '../../../src/cli/command/failure.ts'
@@ -17,6 +18,12 @@ test.each<[what: string, url: () => string, why: string, fix: string]>([
   ['a missing folder', () => 'sqlite:/no-such-folder/a.db', 'it cannot be opened', 'its folder exists'],
   ['a file of another kind', () => `sqlite:${textFile()}`, 'it is not a SQLite database', 'move that file away'],
   ['no server', () => 'postgres://me:secret@127.0.0.1:1/x', 'no server responds there', 'start PostgreSQL'],
+  [
+    'a server that never responds',
+    () => `postgres://me:secret@127.0.0.1:${silentPort()}/x`,
+    'did not accept a connection in time',
+    'check the host, the port, and the firewall',
+  ],
   ['no host', () => 'postgres://me:secret@passes.invalid/x', 'the host name is unknown', 'correct the name'],
   [
     'a server without TLS',
@@ -109,4 +116,11 @@ function textFile(): string {
   const file = join(temporaryFolder(), 'text.db')
   writeFileSync(file, 'no database at all. '.repeat(100))
   return file
+}
+
+/** Returns a port where connections are accepted and never served, as by a suspended server. */
+function silentPort(): number {
+  const server = createServer().listen(0)
+  onTestFinished(() => void server.close())
+  return (server.address() as AddressInfo).port
 }
