@@ -18,6 +18,10 @@ export interface CheckOptions {
   needsLogos: boolean
 }
 
+/** Names values of holders, because a class contains none of them: their logo does not count. */
+const MISSING_LOGO =
+  'Google requires a logo that all passes share: give the design an icon or a logo with a fixed image, a default, or an else'
+
 /** Returns the issues for which Google would reject a class or an object, with their paths in this resource. */
 export function checkFields(type: RecordType, resource: object, { needsLogos }: CheckOptions): Issue[] {
   const logo = requiredLogos[type.name] ?? ''
@@ -26,7 +30,7 @@ export function checkFields(type: RecordType, resource: object, { needsLogos }: 
   return found.flatMap((issue) => {
     const isMissingLogo = issue.path.length === 1 && issue.path[0] === logo && !(logo in resource)
     if (!isMissingLogo) return [issue]
-    return needsLogos ? [{ ...issue, message: 'Google requires a logo: give the design an icon or a logo' }] : []
+    return needsLogos ? [{ ...issue, message: MISSING_LOGO }] : []
   })
 }
 

@@ -79,7 +79,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(apple).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', stage: 'draft' })
     expect(apple.issues).toEqual([
       'definition.apple.boardingPass.transitType: Must be a string',
-      'definition.google.class.logo: Google requires a logo: give the design an icon or a logo',
+      'definition.google.class.logo: Google requires a logo that all passes share: give the design an icon or a logo with a fixed image, a default, or an else',
     ])
     const google = await tryPublish(workspace, { design, google: { kind: 'flight' } }, 'boardingPass')
     expect(google).toMatchObject({ status: 400, errorCode: 'VALIDATION_ERROR', stage: 'draft' })
