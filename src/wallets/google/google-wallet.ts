@@ -9,6 +9,7 @@ import { buildClass, type ClassContent } from './classes.ts'
 import { typeOf } from './fields.ts'
 import type { GoogleSigner } from './google-identity.ts'
 import { buildObject } from './objects.ts'
+import { pathInOverrides } from './overrides.ts'
 import { type GoogleIssuer, type GooglePlace, type GoogleResource, idOf, kindOf } from './resource.ts'
 
 export interface GoogleWallet extends Wallet {
@@ -69,10 +70,12 @@ export function createGoogleCheck(issuer: GoogleIssuer): Wallet['check'] {
   return async (pass, at) => {
     const kind = kindOf(pass.card)
     const options = { needsLogos: issuer.publicUrl.startsWith('https://') }
-    const issues = listIssues([
+    const found = [
       ...below('class', checkClass(kind, pass, options)),
       ...below('object', checkFields(typeOf(kind, 'Object'), buildObject(issuer, pass, at), options)),
-    ])
+    ]
+    const { google } = pass.card
+    const issues = listIssues(found.map((issue) => ({ ...issue, path: pathInOverrides(google, issue.path) })))
     const [first] = issues
     if (!first) return
     const rest = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''

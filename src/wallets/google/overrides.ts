@@ -1,3 +1,4 @@
+import type { Issue } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { type Field, type RecordType, recordTypeOf } from './fields.ts'
 import type { GoogleResource } from './resource.ts'
@@ -57,6 +58,21 @@ function withoutEmptyItems(value: unknown, name: string): unknown {
   const keys = contents.get(name)
   const items = value.map((item) => withoutEmptyItems(item, ''))
   return keys ? items.filter((item) => !isJsonObject(item) || !hasBecomeEmpty(item, keys)) : items
+}
+
+/**
+ * Returns the path in filled overrides of a path in their resource, whose lists lack the items that are empty. Without
+ * it, an issue would be reported at the wrong item.
+ */
+export function pathInOverrides(overrides: unknown, [key, ...rest]: Issue['path'], list = ''): Issue['path'] {
+  if (key === undefined) return []
+  if (!Array.isArray(overrides)) {
+    const inner = isJsonObject(overrides) ? overrides[key] : undefined
+    return [key, ...pathInOverrides(inner, rest, String(key))]
+  }
+  const kept = [...overrides.keys()].filter((index) => !isEmptyValue(withoutEmptyItems([overrides[index]], list)))
+  const index = kept[Number(key)] ?? key
+  return [index, ...pathInOverrides(overrides[Number(index)], rest)]
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Definition, PassType } from '../../../core/contract/schemas/definition.ts'
 import { ApiError, below, type Issue } from '../../../core/errors.ts'
 import { standsForAnything } from '../../../core/rules/template/definition.ts'
+import type { Scope } from '../../../core/rules/template/placeholder.ts'
 import type { Wallet } from '../../../wallets/wallet.ts'
 import { sampleInLanguages } from './card-preview.ts'
 
@@ -9,14 +10,14 @@ export type Checker = Pick<Wallet, 'platform' | 'check' | 'checkVersion'>
 
 /**
  * Returns the issues that platforms find in a valid definition, with paths relative to the definition. Renders a sample
- * pass for each platform, so that issues are found before a holder gets a pass.
+ * pass for each platform, so that issues are found before a holder gets a pass. `scope` replaces the sample values.
  */
 export async function findPlatformIssues(
   definition: Definition,
   passType: PassType,
-  { wallets, now }: { wallets: { all: readonly Checker[] }; now: Date },
+  { wallets, now, scope }: { wallets: { all: readonly Checker[] }; now: Date; scope?: Scope },
 ): Promise<Issue[]> {
-  const sample = await sampleInLanguages(definition, passType)
+  const sample = await sampleInLanguages(definition, passType, scope)
   const results = await Promise.all(
     wallets.all.map(async ({ platform, check, checkVersion }) => {
       try {

@@ -172,6 +172,24 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(issues).toEqual([expect.stringMatching(/^definition\.google\.object\.balance\.micros: /)])
   })
 
+  test('reports an item after an empty item at its own path, and accepts its variable', async () => {
+    const variables = [{ name: 'address', label: 'Address' }]
+    const withUri = (uri: string) => {
+      const uris = [{ uri: '', description: 'Left out' }, { uri }]
+      return { design, variables, google: { object: { linksModuleData: { uris } } } }
+    }
+    const workspace = await api.workspace()
+    expect(await tryPublish(workspace, withUri('{{address}}'))).toMatchObject({ status: 200 })
+    const { issues } = await tryPublish(workspace, withUri('https://'))
+    expect(issues).toEqual([expect.stringMatching(/^definition\.google\.object\.linksModuleData\.uris\.1\.uri: /)])
+  })
+
+  test('rejects a text of a class that consists of the name of a project that the template lacks', async () => {
+    const google = { kind: 'eventTicket' as const, class: { issuerName: '{{project.name}}' } }
+    const { issues } = await tryPublish(await api.workspace(), { design, google })
+    expect(issues).toEqual(['definition.google.class.issuerName: Google requires a value that is not empty'])
+  })
+
   test.each(['generic', 'eventTicket', 'storeCard', 'coupon', 'boardingPass'] as const)(
     'a plain %s is published for both platforms, with its images',
     async (passType) => {
