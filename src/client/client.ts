@@ -183,7 +183,8 @@ async function withRetries<T>(isIdempotent: boolean, options: SendOptions, once:
       const wait = attempt < attempts ? waitBeforeRetry(mayRepeat, error, attempt) : undefined
       if (wait === undefined || options.signal?.aborted) throw error
       options.onRetry?.({ error: error as Error, waitSeconds: wait, attempt })
-      await sleep(wait * 1000, undefined, { signal: options.signal })
+      // The wait rejects only if the caller aborts. Throw the caller's reason, as during a request.
+      await sleep(wait * 1000, undefined, { signal: options.signal }).catch(() => options.signal?.throwIfAborted())
     }
   }
 }

@@ -58,15 +58,16 @@ test('makes as many attempts as requested, and reports the last error', async ()
 
 test('waits as the server asks, and announces each wait; stopping does not wait for its end', async () => {
   const controller = new AbortController()
+  const reason = new Error('stopped')
   const waits: unknown[] = []
   const reply: Reply = { status: 429, body: { errorCode: 'RATE_LIMITED' }, headers: { 'retry-after': '3600' } }
   const { client, seen } = await scriptedServer([reply], {
     onRetry: ({ error, waitSeconds, attempt }) => {
       waits.push({ code: (error as ApiError).code, waitSeconds, attempt })
-      controller.abort()
+      controller.abort(reason)
     },
   })
-  await expect(client.projects.list({}, { signal: controller.signal })).rejects.toThrow()
+  await expect(client.projects.list({}, { signal: controller.signal })).rejects.toBe(reason)
   expect(waits).toEqual([{ code: 'RATE_LIMITED', waitSeconds: 3600, attempt: 1 }])
   expect(seen).toHaveLength(1)
 })
