@@ -79,7 +79,8 @@ export default class Serve extends BaseCommand {
       (drainSeconds + FINISH_SECONDS) * 1000,
     )
     await server.close({ drainSeconds })
-    clearTimeout(late)
+    // Do not clear the timer, because it also ends a process that a forgotten timer or socket keeps alive.
+    late.unref()
   }
 }
 
