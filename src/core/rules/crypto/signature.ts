@@ -69,7 +69,7 @@ const TAG = /^[0-9a-f]{64}$/i
 function parseHeader(header: string): Signature | Rejection {
   if (header === '') return malformed('is missing')
   if (header.length > MAX_HEADER_LENGTH) return malformed('is too long')
-  const elements = header.split(',').map((element) => element.replace(/^[ \t]+|[ \t]+$/g, ''))
+  const elements = header.split(',').map((element) => element.trim())
   if (!elements.every((element) => /^\w+=/.test(element))) return malformed('does not consist of name=value pairs')
   const valuesOf = (name: string) =>
     elements.filter((element) => element.startsWith(`${name}=`)).map((element) => element.slice(name.length + 1))
@@ -138,7 +138,8 @@ function explainMismatch(signature: Signature, body: Buffer, secret: string): Re
   }
   // Deliveries are compact JSON. Any other body was changed, even if the secret is also wrong.
   if (isSmall && JSON.stringify(parseJson(body.toString())) !== body.toString()) {
-    return bodyChanged('The body was changed after it was signed: it is not compact JSON.')
+    const what = body.length === 0 ? 'it is empty' : 'it is not compact JSON'
+    return bodyChanged(`The body was changed after it was signed: ${what}.`)
   }
   return {
     ok: false,

@@ -113,7 +113,7 @@ describe('detects changes', () => {
     ['read as Latin-1', Buffer.from(body, 'utf8').toString('latin1'), 'Latin-1'],
     ['another number of blanks, and another value', JSON.stringify({ ...event, type: 'x' }, null, 1), 'compact JSON'],
     ['an object as text', '[object Object]', 'compact JSON'],
-    ['nothing', '', 'compact JSON'],
+    ['nothing', '', 'it is empty'],
     ['cut off', body.slice(0, -1), 'compact JSON'],
   ]
 
