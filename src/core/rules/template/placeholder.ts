@@ -29,8 +29,8 @@ export const placeholdersOfOnePass: ReadonlySet<string> = new Set(['pass.id', 'p
 export type Scope = ReadonlyMap<string, string>
 
 /**
- * Replaces every placeholder once, so that placeholders inside a value stay text. The result has no NUL of a value and
- * is well-formed, because wallets reject half a surrogate pair, and a NUL ends a text in a parser written in C.
+ * Replaces every placeholder once, so that placeholders inside a value stay text. The result is well-formed, because
+ * wallets reject half a surrogate pair.
  */
 export function fill(template: string, scope: Scope): string {
   return template.includes('{{') ? oncePerScope(template, scope, fillText) : template.toWellFormed()
@@ -40,7 +40,7 @@ function fillText(template: string, scope: Scope): string {
   const { names, literals } = compileText(template)
   let filled = literals[0]!
   for (const [index, name] of names.entries()) filled += (scope.get(name) ?? '') + literals[index + 1]!
-  return filled.replaceAll('\0', '').toWellFormed()
+  return filled.toWellFormed()
 }
 
 /** Fills every string in a JSON value. Reuses parts without a placeholder instead of copying them. */

@@ -52,10 +52,6 @@ test('a value never expands another value, wherever braces meet', () => {
   )
 })
 
-test('removes NUL from values', () => {
-  expect(fill('{{a}}!', new Map([['a', 'x\0y\tz']]))).toBe('xy\tz!')
-})
-
 test('filling never throws, regardless of template and values', () => {
   const anything = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('{{a}}', '{{', '{{a.b.c}}', '}}{{'))
   fc.assert(
