@@ -59,12 +59,13 @@ async function eraseInside(tx: Repositories, workspaceId: string, passId: string
   // Lock images before the pass changes. Otherwise, the erasure could deadlock with a transaction that has locked an
   // image and waits for the external ID of this pass.
   await tx.images.deleteOfPass(workspaceId, passId)
-  const externalPassId = await tx.erasure.erase(workspaceId, passId, identifierDigest(pass.scanCode), at)
+  await tx.erasure.erase(workspaceId, passId, identifierDigest(pass.scanCode), at)
   const correlationId = randomUUID()
   await forgetClass(tx, pass, { now: at, correlationId })
   const voided = pass.status !== 'VOID'
   if (voided) {
-    await voidPasses(tx, workspaceId, [{ pass: { id: passId, externalPassId }, reason: null, correlationId }], at)
+    const renamed = (await tx.passes.find(workspaceId, passId))!
+    await voidPasses(tx, workspaceId, [{ pass: renamed, reason: null, correlationId }], at)
   } else {
     await queueWalletUpdates(tx, workspaceId, [passId], { at, correlationId })
   }

@@ -61,9 +61,8 @@ export class Erasure extends Repository {
    * Erases the data of a pass. The caller must have locked the pass and its notifications, and must void the pass.
    * @param scanCodeDigest the digest of the random scan code, which is kept so that the code is still recognized as
    * void. Other codes are deleted, because they can derive from personal data
-   * @returns the new externalPassId
    */
-  async erase(workspaceId: string, passId: string, scanCodeDigest: Uint8Array, at: Date): Promise<string> {
+  async erase(workspaceId: string, passId: string, scanCodeDigest: Uint8Array, at: Date): Promise<void> {
     const externalId = await this.chooseExternalId(workspaceId, passId)
     await whileSearchForgets(this.db, () => this.erasePass(workspaceId, passId, externalId, at))
     await rowsOfPasses(this.db, 'pass_variables', workspaceId, [passId]).delete()
@@ -101,7 +100,6 @@ export class Erasure extends Repository {
     // Delete the failures of upgrades, because their messages can quote variables.
     await this.ofPass('template_upgrade_failures', workspaceId, passId).delete()
     await this.ofPass('join_identities', workspaceId, passId).delete()
-    return externalId
   }
 
   /**
