@@ -317,9 +317,9 @@ describe.skipIf(skipReason !== undefined)(
         route.fulfill({ status: 500, json: { message: 'Out of order' }, headers: { 'x-correlation-id': 'c' } }),
       )
       await scan(passes[0]!.id, 'North')
-      await page.getByText('Out of order').first().waitFor()
+      await page.getByText('The server is busy. Try again in a moment.').first().waitFor()
       await page.unroute('**/v1/scans/stats*')
-      await page.getByText('Out of order').first().waitFor({ state: 'detached' })
+      await page.getByText('The server is busy. Try again in a moment.').first().waitFor({ state: 'detached' })
       await page.locator('[data-number=accepted]').waitFor()
     })
 
