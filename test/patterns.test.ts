@@ -36,7 +36,6 @@ const exempt: Record<string, readonly string[]> = {
     '/^\\/walletobjects\\/v1\\/([a-zA-Z]+)(Class|Object)(?:\\/([^/]+))?(?:\\/(addMessage))?$/',
   ],
   'the digits of a number': ['/\\B(?=(?:\\d{3})+$)/g'],
-  'a header of a bounded length': ['/^[ \\t]+|[ \\t]+$/g'],
 }
 
 function* regexLiterals(): Generator<{ source: string; flags: string; literal: string; file: string }> {
