@@ -79,8 +79,7 @@ export default class Serve extends BaseCommand {
       (drainSeconds + FINISH_SECONDS) * 1000,
     )
     await server.close({ drainSeconds })
-    // Do not clear the timer, because it also ends a process that a forgotten timer or socket keeps alive.
-    late.unref()
+    clearTimeout(late)
   }
 }
 
