@@ -16,9 +16,10 @@ export default class Apply extends ClientCommand {
     'Reads projects/*.json, templates/*.json, webhooks/*.json, and limits.json in a folder, shows the changes, and ' +
     'asks for confirmation. Projects are matched by name, templates by key, and webhooks by url; "project" in a ' +
     'template file names the project of the template. A property that a file omits keeps its value on the server. A ' +
-    'kind without a folder is ignored. Other files and folders with JSON or YAML are reported. Templates become drafts unless --publish is set. Nothing is deleted without ' +
-    '--prune. After a failure, run the command again to continue. Limits are only compared: an operator must set ' +
-    'them. Exits with 3 if --plan finds differences, or if an operator must set limits.'
+    'kind without a folder is ignored. Other files and folders with JSON or YAML are reported. Templates become ' +
+    'drafts unless --publish is set. Nothing is deleted without --prune. After a failure, run the command again to ' +
+    'continue. Limits are only compared: an operator must set them. Exits with 3 if --plan finds differences, or if an ' +
+    'operator must set limits.'
   static override examples = [
     {
       description: 'Show the changes, and apply them after a confirmation',

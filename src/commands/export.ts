@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { Flags } from '@oclif/core'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { CliError, InterruptedError, UsageError } from '../cli/command/cli-error.ts'
-import { existingFile, forceFlag, requireReplaceable } from '../cli/command/existing-file.ts'
+import { existingFile, forceFlag } from '../cli/command/existing-file.ts'
 import { count, counted } from '../cli/command/output.ts'
 import { commandLine, onInterrupt } from '../cli/command/program.ts'
 import { startProgress } from '../cli/command/progress.ts'
@@ -57,11 +57,8 @@ export default class Export extends BaseCommand {
       throw new CliError(`The folder ${dirname(file)} does not exist. Create it first.`)
     const balancesFile = flags.balances === undefined ? undefined : resolve(flags.balances)
     if (balancesFile === file) throw new UsageError('--handover and --balances name the same file.')
-    for (const path of [file, balancesFile]) {
-      requireReplaceable(path, flags.force)
-      // Also require --force for an empty file, because the final rename would replace it.
-      if (path && !flags.force && (await exists(path))) throw existingFile(path)
-    }
+    // Require --force also for an empty file, because the final rename would replace it.
+    for (const path of [file, balancesFile]) if (path && !flags.force && (await exists(path))) throw existingFile(path)
     const names = {
       platforms: parsePlatforms(flags.platforms),
       passTypeIdentifier: flags['apple-pass-type'],

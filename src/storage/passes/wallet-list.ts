@@ -129,8 +129,9 @@ export class Wallets extends Repository {
   }
 
   /**
-   * Yields the ranges of held passes, newest first. Starts at the pass `from`, by default at the newest. Each range has a limited number of passes.
-   * Otherwise, a statement could read a million passes, and exceed the time limit of requests.
+   * Yields the ranges of held passes, newest first. Starts at the pass `from`, by default at the newest. Each range has
+   * a limited number of passes. Otherwise, a statement could read a million passes, and exceed the time limit of
+   * requests.
    */
   private async *ranges(workspaceId: string, from: string | null = null): AsyncGenerator<PassRange> {
     let upTo = from

@@ -18,7 +18,7 @@ export interface CheckOptions {
   needsLogos: boolean
 }
 
-/** Names values of holders, because a class contains none of them: their logo does not count. */
+/** All passes of a class share its logo, so a logo that depends on the value of a holder does not count. */
 const MISSING_LOGO =
   'Google requires a logo that all passes share: give the design an icon or a logo with a fixed image, a default, or an else'
 
