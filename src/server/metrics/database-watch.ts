@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Database } from '../../storage/db/database.ts'
+import { type Database, HEALTH_CHECK } from '../../storage/db/database.ts'
 import { findUnavailability } from '../../storage/db/database-errors.ts'
 import { assertWritable, findClockSkew } from '../../storage/operations/overview.ts'
 import type { Logger } from '../log.ts'
@@ -34,7 +34,7 @@ export async function startDatabaseWatch(options: DatabaseWatchOptions) {
   const { database, clock, log, isFrozen } = options
   const { dialect } = database
   // Use connections with the time limit of requests. Otherwise, a lock or a broken connection could stop the watch.
-  const connections = { dialect, ...database.forRequests('watch') }
+  const connections = { dialect, ...database.forRequests(HEALTH_CHECK) }
   const stopped = new AbortController()
   let isWritable = true
   let skewSeconds: number | undefined

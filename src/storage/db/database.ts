@@ -24,8 +24,8 @@ export interface Connections {
 export interface Database extends Connections {
   dialect: Dialect
   /**
-   * Returns connections for the requests of a party: a workspace, or all callers without a token. Statements outside a
-   * transaction have a time limit (see `isTooSlow`). A party has a limited share of the connections, and waits at most
+   * Returns connections for the requests of a party: a workspace, all callers without a token, or HEALTH_CHECK.
+   * Statements outside a transaction have a time limit (see `isTooSlow`). A party has a limited share of the connections, and waits at most
    * BUSY_TIMEOUT_MS for one. On SQLite, set `isLarge` for large writes, such as batches: they get the priority of the
    * party's jobs, below its other requests.
    */
@@ -53,6 +53,9 @@ export interface Database extends Connections {
   findDamage(): Error | undefined
   close(): Promise<void>
 }
+
+/** The party of the server's own health checks. Unlike a workspace, it does not reduce the shares of others. */
+export const HEALTH_CHECK = 'health check'
 
 export interface DatabaseOptions {
   /** The number of connections per PostgreSQL pool; 10 by default. */
@@ -163,7 +166,7 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
     ...both(background),
     entry,
     findDamage: () => undefined,
-    forRequests: (name) => both(sharedRequests({ name, work: 'requests' }, BUSY_TIMEOUT_MS)),
+    forRequests: (name) => both(sharedRequests(requestsOf(name), BUSY_TIMEOUT_MS)),
     forVisits: (name) => both(sharedRequests({ name, work: 'visits' }, BUSY_TIMEOUT_MS)),
     forJobs: (name) => both(sharedBackground({ name, work: isQueue(name) ? 'server' : 'jobs' }, NO_TIMEOUT)),
     close: async () => {
@@ -232,8 +235,8 @@ function openSqlite(filename: string, options: DatabaseOptions): Database {
     entry,
     findDamage: () => damage.error,
     forRequests: (name, isLarge = false) => ({
-      reader: sharedReaders({ name, work: 'requests' }, BUSY_TIMEOUT_MS),
-      writer: turns({ name, work: isLarge ? 'jobs' : 'requests' }, BUSY_TIMEOUT_MS),
+      reader: sharedReaders(requestsOf(name), BUSY_TIMEOUT_MS),
+      writer: turns(isLarge ? { name, work: 'jobs' } : requestsOf(name), BUSY_TIMEOUT_MS),
     }),
     forVisits: (name) => ({
       reader: sharedReaders({ name, work: 'visits' }, BUSY_TIMEOUT_MS),
@@ -257,6 +260,8 @@ const WRITER_SAVINGS_MS = 25
 
 /** The timeout of background work, which waits for a connection without a limit. */
 const NO_TIMEOUT = undefined
+
+const requestsOf = (name: string): Party => ({ name, work: name === HEALTH_CHECK ? 'server' : 'requests' })
 
 type ConnectionsOf = (party: Party, timeoutMs: number | undefined) => Knex
 

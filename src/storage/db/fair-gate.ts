@@ -46,6 +46,16 @@ export const MAX_NAMES = 1_000
 /** The divisor of a party's used time. Requests count half of their time, because a person waits for them. */
 const weightOf = (party: Party) => (kindOf(party) === 'requests' ? 2 : 1)
 
+/** The weighted time of a workspace at the time `at`, which decays by half in ACTIVE_MS. */
+interface Use {
+  at: number
+  milliseconds: number
+}
+
+function recentUse(use: Use | undefined, now: number): number {
+  return use ? use.milliseconds * 2 ** ((use.at - now) / ACTIVE_MS) : 0
+}
+
 interface Waiting {
   enter(): void
 }
@@ -62,8 +72,8 @@ interface Waiting {
  */
 export class FairGate {
   private readonly options: Required<FairGateOptions>
-  /** The two workspaces that were admitted last, so that `hasNeighbor` finds one with another name. */
-  private lastAdmitted: { name: string; at: number }[] = []
+  /** The use of each active workspace. The first has been inactive for the longest time. */
+  private readonly active = new Map<string, Use>()
   private readonly turns: { party: Party; startedAt: number }[] = []
   /** The used time of the members of each group (see levelsOf). */
   private readonly used = new Map<string, UsedTime>()
@@ -115,6 +125,7 @@ export class FairGate {
     )
     const time = weightedTime(turn!)
     for (const [group, member] of levelsOf(party)) this.usedIn(group).add(member, time)
+    if (party.work !== 'server') this.noteUse(party.name, time)
     this.admitNext()
     if (this.turns.length === 0 && this.used.size > MAX_NAMES) this.used.clear()
   }
@@ -132,7 +143,7 @@ export class FairGate {
 
   private take(party: Party): void {
     for (const [group, member] of levelsOf(party)) this.usedIn(group).begin(member)
-    if (party.work !== 'server') this.noteNeighbor(party.name)
+    if (party.work !== 'server') this.noteUse(party.name, 0)
     this.turns.push({ party, startedAt: performance.now() })
   }
 
@@ -150,24 +161,31 @@ export class FairGate {
     return this.turns.reduce((count, { party }) => count + (matches(party) ? 1 : 0), 0)
   }
 
-  private noteNeighbor(name: string): void {
-    const now = { name, at: performance.now() }
-    const [last] = this.lastAdmitted
-    if (last === undefined || last.name === name) this.lastAdmitted[0] = now
-    else this.lastAdmitted = [now, last]
+  private noteUse(name: string, milliseconds: number): void {
+    const now = performance.now()
+    const use = recentUse(this.active.get(name), now) + milliseconds
+    this.active.delete(name)
+    this.active.set(name, { at: now, milliseconds: use })
+    for (const [oldest, { at }] of this.active) {
+      if (now - at <= ACTIVE_MS) break
+      this.active.delete(oldest)
+    }
   }
 
+  /** Whether another workspace that used less time recently is active. */
   private hasNeighbor(name: string): boolean {
-    const other = this.lastAdmitted.find((one) => one.name !== name)
-    if (!other || performance.now() - other.at > ACTIVE_MS) return false
-    return this.usedWith(other.name) < this.usedWith(name)
+    const now = performance.now()
+    const used = this.recentlyUsed(name, now)
+    for (const [other, { at }] of this.active) {
+      if (other !== name && now - at <= ACTIVE_MS && this.recentlyUsed(other, now) < used) return true
+    }
+    return false
   }
 
-  /** Returns the used time of a workspace, including its current turns. */
-  private usedWith(name: string): number {
+  /** Returns the time that a workspace used recently, including its current turns. */
+  private recentlyUsed(name: string, now: number): number {
     const current = this.turns.filter(({ party }) => party.name === name)
-    const counted = this.usedIn('requests').counted(name) + this.usedIn('background').counted(name)
-    return current.reduce((sum, turn) => sum + weightedTime(turn), counted)
+    return current.reduce((sum, turn) => sum + weightedTime(turn), recentUse(this.active.get(name), now))
   }
 
   private usedIn(group: string): UsedTime {
@@ -231,14 +249,6 @@ class UsedTime {
 
   of(name: string): number {
     return Math.max(this.used.get(name) ?? 0, this.most - this.savings)
-  }
-
-  /**
-   * Returns the time that a name had used at the last start or end of one of its turns. Unlike `of`, returns this time
-   * even if it is below `most - savings`.
-   */
-  counted(name: string): number {
-    return this.used.get(name) ?? this.most - this.savings
   }
 
   begin(name: string): void {

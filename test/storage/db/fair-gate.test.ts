@@ -192,6 +192,26 @@ test('a heavy user has a smaller share next to a neighbor, which keeps its full 
   }
 })
 
+test('a heavy user notices a neighbor that used less, although a third workspace that used more came later', async () => {
+  vi.useFakeTimers()
+  try {
+    const gate = new FairGate({ places: 10, share: 3, shareWithNeighbors: 1 })
+    const { order, enter, stay } = watched(gate)
+    for (const party of ['little', 'much', 'most']) enter(party)
+    await stay('little', 1)
+    await stay('much', 9)
+    await stay('most', 90)
+    for (const party of ['little', 'most', 'much', 'much', 'most']) enter(party)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(order.slice(3)).toEqual(['little', 'most', 'much'])
+    await stay('little', 1)
+    await stay('most', 1)
+    expect(order.slice(6)).toEqual(['most'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 test('separates the places of requests and jobs, whose workspace has one smaller share next to a neighbor', async () => {
   vi.useFakeTimers()
   try {
