@@ -107,6 +107,11 @@ async function ask(path: string, access: Access, request: RequestInit): Promise<
     cache: 'no-store',
     redirect: 'error',
   })
+  return requireOk(answer)
+}
+
+/** Returns a response of this server if it has no error. @throws ApiRejection, or a TypeError for another response */
+export async function requireOk(answer: Response): Promise<Response> {
   // Without a correlation ID, the response comes from a proxy, for example while the server restarts. Treat this as no
   // response.
   if (!answer.headers.has('x-correlation-id'))

@@ -1,4 +1,5 @@
 import type { Grant } from '../../core/rules/people/person-roles.ts'
+import { ApiRejection, requireOk } from './desk-api.ts'
 
 /** The session of a person who signed in. The browser adds the session cookie to requests. */
 export interface Session {
@@ -21,13 +22,12 @@ export function signInAddress(): string {
   return `./desk/login?${new URLSearchParams({ return: location.search })}`
 }
 
-/** @throws a TypeError, like fetch, if the server does not respond or responds with an unexpected status */
+/** @throws ApiRejection, for example if the workspace is suspended, or an error of fetch if this server does not respond */
 export async function findSession(): Promise<Session | null> {
   if (!canSignIn()) return null
   const answer = await fetch('./desk/session', { cache: 'no-store', redirect: 'error' })
-  if (answer.ok) return answer.json()
-  if (answer.status === 401 || answer.status === 403) return null
-  throw new TypeError(`The server responded with ${answer.status} to the request for the session`)
+  if (answer.status === 401) return null
+  return (await requireOk(answer)).json()
 }
 
 /**
@@ -36,7 +36,11 @@ export async function findSession(): Promise<Session | null> {
  * @throws an error of fetch if the server did not confirm the end
  */
 export async function signOut(): Promise<string | null> {
-  const session = await findSession()
+  const session = await findSession().catch((error: unknown) => {
+    // In a suspended or expired workspace, the server rejects all requests of the session, including the sign-out.
+    if (error instanceof ApiRejection && error.status === 403) return null
+    throw error
+  })
   if (session === null) return null
   const headers = { 'x-csrf-token': session.csrfToken }
   const answer = await fetch('./desk/logout', { method: 'POST', headers, cache: 'no-store', redirect: 'error' })

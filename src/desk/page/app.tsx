@@ -60,7 +60,8 @@ function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) 
         setProblem(null)
         // Do not replace a token that the person entered while the session was loading.
         setAccess((current) => current ?? session)
-      } catch {
+      } catch (error) {
+        if (error instanceof ApiRejection && error.status === 403) return setProblem(problemOf(error, words).text)
         setProblem(words.noAnswer)
         timer = setTimeout(find, 5_000)
       }

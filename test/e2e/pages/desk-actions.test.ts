@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { TestProvider } from '../../support/oidc.ts'
@@ -287,5 +287,23 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     await find(page, 'G-1')
     await page.locator('td', { hasText: 'North' }).waitFor()
     expect(await actions.count()).toBe(0)
+  })
+
+  test('shows the suspension of the workspace after a reload, and signs out without a session', async () => {
+    const { page } = await signIn('3', 'olga@example.com', 'de')
+    const change = (...args: string[]) => run(['workspace', ...args, '--database', server.database])
+    onTestFinished(async () => void (await change('resume', 'default')))
+    await change('suspend', 'default', '--yes')
+    await eventually(async () =>
+      expect(await page.evaluate("fetch('./desk/session').then(({ status }) => status)")).toBe(403),
+    )
+    await page.getByRole('button', { name: 'Abmelden' }).click()
+    await page.locator('a.button.main').waitFor()
+    expect(await page.getByRole('alert').innerText()).toBe('')
+    await page.reload()
+    await page
+      .getByRole('alert')
+      .getByText('Der Arbeitsbereich ist gesperrt. Frag den Betreiber des Servers.')
+      .waitFor()
   })
 })
