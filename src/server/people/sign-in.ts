@@ -50,7 +50,8 @@ export type SignInResult =
 
 /**
  * Signs a person in: stores the person, and creates a session with a new secret. Ends the previous session of the
- * browser, so that anyone who knew its secret is signed out.
+ * browser, so that anyone who knew its secret is signed out. Ends it even if the new person gets no session. Otherwise,
+ * the browser would continue to act as the previous person.
  */
 export async function signIn(
   store: Store,
@@ -67,9 +68,11 @@ export async function signIn(
 ): Promise<SignInResult> {
   const { config, workspace, formerSecret, isCommandLine, correlationId, at } = options
   const email = claims.email === undefined ? undefined : comparableEmail(claims.email)
-  if (email === undefined || !(claims.emailVerified || config.trustsEmail)) return { problem: 'unverified' }
   const claimedRoles = await findClaimedRoles(store, claims.groups, config)
   return store.transaction(async (tx) => {
+    if (formerSecret !== undefined && !isCommandLine)
+      await endSessions(tx, await tx.sessions.endByDigest(tokenDigest(formerSecret)), { correlationId, at })
+    if (email === undefined || !(claims.emailVerified || config.trustsEmail)) return { problem: 'unverified' }
     const named = { issuer: config.issuer.href, subject: claims.subject, email }
     const members = await tx.members.listOfEmail(email)
     const names = await listWorkspaces(tx, [...members, ...claimedRoles])
@@ -82,8 +85,6 @@ export async function signIn(
     if (found.length === 0) return { problem: 'noRole', email }
     if (found.length > 1) return { choices: found.map(([, name]) => name).sort() }
     const workspaceId = found[0]![0]
-    if (formerSecret !== undefined && !isCommandLine)
-      await endSessions(tx, await tx.sessions.endByDigest(tokenDigest(formerSecret)), { correlationId, at })
     const secret = isCommandLine ? newSessionToken() : newSessionSecret()
     const expiresAt = new Date(at.getTime() + SESSION_MS)
     const fields = { digest: tokenDigest(secret), personId: person.id, providerSession: claims.providerSession ?? null }

@@ -215,6 +215,29 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
     expect((await get('/v1/projects', planted)).status).toBe(401)
   })
 
+  test('ends the previous session of the browser if another account signs in and gets no session', async () => {
+    await member('anna@example.com', 'reader')
+    for (const where of [other, await api.workspace()]) await member('several@example.com', 'reader', where)
+    for (const account of [
+      { sub: '5', email: 'nobody@example.com', email_verified: true },
+      { sub: '5', email: 'nobody@example.com', email_verified: false },
+      { sub: '6', email: 'several@example.com', email_verified: true },
+    ]) {
+      provider.account = { sub: '1', email: 'anna@example.com', email_verified: true }
+      const former = await session()
+      provider.account = account
+      expect([200, 403]).toContain((await signIn('', former.cookie)).status)
+      api.advance(2)
+      expect((await get('/desk/session', former.cookie)).status).toBe(401)
+    }
+    const { items } = await listAudit(
+      api.services.store,
+      await resolveSearch(api.services.store, { actors: ['anna@example.com'], workspace: workspace.id }),
+      { limit: 1 },
+    )
+    expect(items).toEqual([expect.objectContaining({ action: 'session.end' })])
+  })
+
   test('ends a session after an idle hour, and after twelve hours', async () => {
     await member('anna@example.com', 'reader')
     const idle = await session()
