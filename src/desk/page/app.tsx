@@ -107,6 +107,12 @@ function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) 
     }
   }, [access])
 
+  // The screen that had the focus is gone, so move the focus to the heading, which a screen reader announces.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each change of the entry replaces the screen.
+  useEffect(() => {
+    if (document.activeElement === document.body) document.querySelector('h1')?.focus()
+  }, [entry])
+
   if (entry)
     return <Opened key={keyOf(entry.access)} entry={entry} language={language} isWall={isWall} onLeave={leave} />
   return <TokenScreen language={language} problem={problem} isBusy={access !== null} onToken={setAccess} />
@@ -160,7 +166,7 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
   return (
     <DeskContext.Provider value={desk}>
       <header>
-        <h1>
+        <h1 tabIndex={-1}>
           {words.desk}
           {isWall && name && (
             <>

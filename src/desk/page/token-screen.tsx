@@ -22,7 +22,7 @@ export function TokenScreen({ language, problem, isBusy, onToken }: TokenScreenP
 
   return (
     <main class="entry">
-      <h1>{words.desk}</h1>
+      <h1 tabIndex={-1}>{words.desk}</h1>
       {canSignIn() && (
         <p>
           <a class="button main" href={signInAddress()}>

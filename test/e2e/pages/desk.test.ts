@@ -222,6 +222,8 @@ describe.skipIf(skipReason !== undefined)(
 
     test('a search by keyboard shows one complete pass with commands to copy', async () => {
       const { page, context } = await openDesk()
+      const focused = await page.evaluate('[document.activeElement.tagName, document.activeElement.textContent]')
+      expect(focused).toEqual(['H1', 'Desk'])
       await context.grantPermissions(['clipboard-read', 'clipboard-write'])
       await page.getByRole('searchbox').focus()
       await page.keyboard.type('nobody of that name')
@@ -285,6 +287,7 @@ describe.skipIf(skipReason !== undefined)(
       await run(['token', 'revoke', made.id, '--yes', '--database', server.database])
       await page.getByText('Der Server kennt diesen Token nicht').waitFor()
       expect(await page.evaluate('sessionStorage.length')).toBe(0)
+      await eventually(async () => expect(await page.evaluate('document.activeElement.tagName')).toBe('H1'))
 
       // A token that cannot read projects does not show that there are none. It still finds passes.
       await page.getByLabel('Zugangstoken').fill((await makeToken('--scope', 'passes:read')).token)
@@ -353,6 +356,7 @@ describe.skipIf(skipReason !== undefined)(
     test('keeps the selected project after a reload, and a selection closes the view of a pass', async () => {
       const { id } = await server.client.projects.create({ body: { name: 'Newer' } })
       const { page } = await openDesk({}, `/desk#pass=${passes[0]!.id}`, 'h2.pass')
+      await eventually(async () => expect(await page.evaluate('document.activeElement.className')).toBe('pass'))
       await page.getByLabel('Project').selectOption({ label: 'Polyglot 2027' })
       await page.locator('[data-number=issued]').getByText(String(passes.length), { exact: true }).waitFor()
       await page.reload()
