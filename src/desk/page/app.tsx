@@ -143,7 +143,9 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
     const api = createApi(access, clock)
     const onTokenRejected = () => onLeave(rejectionOf(access, language))
     const acting = typeof access === 'string' || isWall ? null : { grants: access.roles, open: setAction }
-    return { api, clock, feed, language, scopes, acting, isWall, onTokenRejected, onReached: setReached }
+    const { words } = language
+    const notAllowed = typeof access === 'string' ? words.notAllowed : words.problems.notAllowed
+    return { api, clock, feed, language, scopes, notAllowed, acting, isWall, onTokenRejected, onReached: setReached }
   }, [])
   useEffect(() => () => desk.feed.end(), [desk])
   useWholeWall(isWall)
@@ -200,7 +202,7 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
         {passId !== null && !isWall ? (
           <PassView key={passId} passId={passId} />
         ) : projectId === null ? (
-          <p class="muted">{canListProjects(desk.scopes) ? words.nothing : words.notAllowed}</p>
+          <p class="muted">{canListProjects(desk.scopes) ? words.nothing : desk.notAllowed}</p>
         ) : wallTopic() === 'zones' ? (
           <ZoneWall key={projectId} projectId={projectId} />
         ) : (

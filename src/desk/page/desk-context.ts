@@ -16,6 +16,8 @@ export interface Desk {
   feed: Feed
   language: DeskLanguage
   scopes: readonly Scope[]
+  /** The text for data that the token, or the roles of the person, do not permit to read. */
+  notAllowed: string
   /**
    * The roles of the person who signed in, and the dialog of actions. `null` if the desk was opened with a token, or is
    * a wall screen.

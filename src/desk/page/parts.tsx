@@ -15,7 +15,7 @@ export function Section({ title, wide, children }: { title: string; wide?: true;
 
 /** Renders `children` with the value of an answer, or the reason why there is no value. */
 export function Shown<T>({ answer, children }: { answer: Answer<T>; children: (value: T) => ComponentChildren }) {
-  const { words } = useDesk().language
+  const { language, notAllowed } = useDesk()
   if (answer.is === 'there') return <>{children(answer.value)}</>
   if (answer.is === 'failed') {
     return (
@@ -24,7 +24,7 @@ export function Shown<T>({ answer, children }: { answer: Answer<T>; children: (v
       </p>
     )
   }
-  return <p class="muted">{answer.is === 'denied' ? words.notAllowed : words.loading}</p>
+  return <p class="muted">{answer.is === 'denied' ? notAllowed : language.words.loading}</p>
 }
 
 export function knownValue<T>(answer: Answer<T>): T | undefined {

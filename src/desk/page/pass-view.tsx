@@ -262,10 +262,10 @@ function History({ passId }: { passId: string }) {
 }
 
 function Events({ passId }: { passId: string }) {
-  const { scopes, language } = useDesk()
+  const { scopes, language, notAllowed } = useDesk()
   const { words } = language
   const { events } = useFeed()
-  if (!scopes.includes('webhooks:read')) return <p class="muted">{words.notAllowed}</p>
+  if (!scopes.includes('webhooks:read')) return <p class="muted">{notAllowed}</p>
   const own = events.filter(({ data }) => data.id === passId || data.passId === passId)
   return (
     <Table

@@ -277,8 +277,11 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
 
   test('a reader and a token see no actions', async () => {
     const { page } = await signIn('2', 'ben@example.com', 'en-GB')
+    const notAllowed = page.getByText('Your roles do not allow this. Ask an owner.')
+    await notAllowed.first().waitFor()
     await find(page, 'G-1')
     await page.locator('td', { hasText: 'North' }).waitFor()
+    expect(await notAllowed.count()).toBe(1)
     const actions = page.getByRole('button', { name: /^(Correct|Void|Copy the link|Revoke|Send|Take back)/ })
     expect(await actions.count()).toBe(0)
     await signOut(page)
