@@ -53,9 +53,12 @@ export interface Action<T> {
   reload?(api: Api, target: T): Promise<{ target: T; by: HistoryEntry[] }>
 }
 
-/** Returns the error for an action that the current state of its target does not allow. */
-function notNow(message: string): ApiRejection {
-  return new ApiRejection({ status: 409, code: '', message, waitMs: null })
+/**
+ * Returns the error for an action that the current state of its target does not allow.
+ * @param problem the name of the text under `problems` in `desk.json`
+ */
+function notNow(problem: 'noLink' | 'balanceChanged'): ApiRejection {
+  return new ApiRejection({ status: 409, code: problem, message: problem, waitMs: null })
 }
 
 const reason = (words: DeskWords): Field => ({ name: 'reason', label: words.reason, kind: 'line' })
@@ -95,8 +98,8 @@ export const actions = {
     // Require a write scope, so that a person who can only read cannot hand out links.
     needs: { scope: 'passes:write' },
     async run({ api, target: { id } }) {
-      const { hostedLinks, status } = await api.passes.get({ params: { id } })
-      if (hostedLinks.smart === null) throw notNow(`The pass has no link, because it is ${status}.`)
+      const { hostedLinks } = await api.passes.get({ params: { id } })
+      if (hostedLinks.smart === null) throw notNow('noLink')
       return { link: hostedLinks.smart }
     },
   }),
@@ -155,7 +158,7 @@ export const actions = {
       })
       // If the server saved an earlier request of this dialog but its response was lost, `entry` has the amount of that
       // request.
-      if (entry.delta !== delta) throw notNow(`The balance was already changed by ${entry.delta}.`)
+      if (entry.delta !== delta) throw notNow('balanceChanged')
       const params = { id, name, entryId: entry.id }
       return { undo: () => api.balances.reverseEntry({ params, body: { externalRef: `${requestId}-undo` } }) }
     },
