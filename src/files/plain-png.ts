@@ -11,14 +11,14 @@ export function plainPng(width: number, height: number, color: string): Buffer {
   const lines = Buffer.alloc((1 + Math.ceil(width / 8)) * height)
   return Buffer.concat([
     PNG_SIGNATURE,
-    chunk('IHDR', header),
-    chunk('PLTE', Buffer.from(color.slice(1), 'hex')),
-    chunk('IDAT', deflateSync(lines)),
-    chunk('IEND', Buffer.alloc(0)),
+    pngChunk('IHDR', header),
+    pngChunk('PLTE', Buffer.from(color.slice(1), 'hex')),
+    pngChunk('IDAT', deflateSync(lines)),
+    pngChunk('IEND', Buffer.alloc(0)),
   ])
 }
 
-function chunk(kind: string, data: Buffer): Buffer {
+export function pngChunk(kind: string, data: Buffer): Buffer {
   const length = Buffer.alloc(4)
   length.writeUInt32BE(data.length)
   const body = Buffer.concat([Buffer.from(kind), data])

@@ -26,9 +26,10 @@ export const images = {
     summary: 'Upload an image',
     description:
       'The body is a PNG or JPEG file, not animated, with at most 16 million pixels, and at most 16,384 pixels per ' +
-      'side. A JPEG can have at most 32 scans. The ID is derived from the content: if the image exists, the ' +
-      'response is 200 with the existing image. If 8 images of the workspace are waiting to be decoded, the ' +
-      'response is 429.',
+      'side. A JPEG can have at most 32 scans. The server removes metadata, such as the location of a photo, and ' +
+      'keeps pixels, color profile, and orientation. The response has the size of the upright image. The ID is ' +
+      'derived from the uploaded file: if the image exists, the response is 200 with the existing image. If 8 images ' +
+      'of the workspace are waiting to be decoded, the response is 429.',
     rawBody: { contentTypes: ImageType.options, maxBytes: MAX_IMAGE_BYTES },
     responses: { 200: Image, 201: Image },
     errors: ['INVALID_INPUT', 'CONFLICT'],

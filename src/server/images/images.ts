@@ -16,10 +16,11 @@ import { createCounters } from '../admission/counters.ts'
 import type { Logger } from '../log.ts'
 import type { DecodeRequest, DecodeResponse } from './child.ts'
 import type { MadeFiles } from './make-files.ts'
+import { withOrientation } from './orientation.ts'
 
 export interface AcceptedImage {
   contentType: ImageType
-  /** The uploaded bytes, without bytes after the end of the image. */
+  /** The uploaded image without metadata, except its color profile and its orientation. */
   data: Uint8Array
   width: number
   height: number
@@ -40,16 +41,18 @@ export function createImages(store: Store, decoder: Decoder) {
     const facts = inspectImage(bytes)
     if ('fault' in facts) throw new ImageFault(facts.fault)
     const made = await queue.run(workspaceId, () => decoder.decode({ bytes, sizes }))
-    const { contentType, isAnimated, end } = facts
-    return { ...made, contentType, isAnimated, data: bytes.subarray(0, end) }
+    const { contentType, isAnimated, parts } = facts
+    return { ...made, contentType, isAnimated, parts }
   }
 
   return {
     /** Creates all files of an image that a pass can need. @throws ImageFault; ApiError if too many uploads wait */
     async accept(workspaceId: string, bytes: Uint8Array): Promise<AcceptedImage> {
-      const { isAnimated, files, mosaic, ...facts } = await decode(workspaceId, bytes, appleImageSizes)
-      if (isAnimated) throw new ImageFault('is animated, and passes show still images')
-      return { ...facts, files: [...files.map(toStored), { size: MOSAIC_FILE, data: mosaic }] }
+      const made = await decode(workspaceId, bytes, appleImageSizes)
+      if (made.isAnimated) throw new ImageFault('is animated, and passes show still images')
+      const { contentType, width, height, files, mosaic, orientation } = made
+      const data = withOrientation(contentType, Buffer.concat(made.parts), orientation)
+      return { contentType, data, width, height, files: [...files.map(toStored), { size: MOSAIC_FILE, data: mosaic }] }
     },
 
     /** Returns the files of an image. Creates and stores missing files, if an older version accepted the image. */

@@ -4,8 +4,11 @@ import { MAX_PIXELS } from '../../core/rules/template/image.ts'
 import type { ImageFile, ImageSize } from '../../wallets/wallet.ts'
 
 export interface MadeFiles {
+  /** The width of the upright image in pixels. */
   width: number
   height: number
+  /** The orientation that EXIF has, 1 to 8. */
+  orientation?: number | undefined
   files: ImageFile[]
   mosaic: Mosaic
 }
@@ -27,7 +30,7 @@ export async function makeFiles(bytes: Uint8Array, sizes: readonly ImageSize[]):
   const source = sharp(bytes, { limitInputPixels: MAX_PIXELS, failOn: 'warning', pages: 1 }).timeout({
     seconds: TIMEOUT_SECONDS,
   })
-  const { width, height, autoOrient } = await source.metadata()
+  const { orientation, autoOrient } = await source.metadata()
   const boxes = sizes.map(toBox)
   const { data, info } = await source
     .autoOrient()
@@ -55,7 +58,7 @@ export async function makeFiles(bytes: Uint8Array, sizes: readonly ImageSize[]):
     })
     files.push({ ...size, bytes: await resized.png().toBuffer() })
   }
-  return { width, height, files, mosaic: await makeMosaic(data, raw) }
+  return { ...autoOrient, orientation, files, mosaic: await makeMosaic(data, raw) }
 }
 
 async function makeMosaic(data: Uint8Array, raw: sharp.CreateRaw): Promise<Mosaic> {

@@ -99,6 +99,32 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(await upload(workspace, sent)).toMatchObject({ status: 200, body: { id, bytes } })
   })
 
+  test.each([
+    ['image/jpeg', (picture: sharp.Sharp) => picture.jpeg()],
+    ['image/png', (picture: sharp.Sharp) => picture.png()],
+  ] as const)('a %s is stored and served without the place where it was taken, and upright', async (type, encode) => {
+    const workspace = await api.workspace()
+    const place = { IFD0: { Artist: 'Ada' }, IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '52/1 30/1 0/1' } }
+    const halves = { left: 0, top: 0, input: { create: { width: 30, height: 40, channels: 3, background: '#ff0000' } } }
+    const picture = sharp({ create: { width: 60, height: 40, channels: 3, background: '#0000ff' } })
+    const taken = picture
+      .composite([halves as sharp.OverlayOptions])
+      .withExif(place)
+      .withMetadata({ orientation: 6 })
+    const body = new Uint8Array(await encode(taken).toBuffer())
+    expect((await sharp(body).metadata()).orientation).toBe(6)
+    const answer = await upload(workspace, body, type)
+    const { bytes: shown } = await api.send('GET', `/images/${(answer.body as Image).id}`)
+    // The size is that of the upright image.
+    expect(answer.body).toMatchObject({ width: 40, height: 60, bytes: shown.length })
+    const { orientation, exif } = await sharp(shown).metadata()
+    expect(orientation).toBe(6)
+    expect(exif!.length).toBeLessThan(40)
+    expect(shown.includes('Ada')).toBe(false)
+    const upright = (file: Uint8Array) => sharp(file).autoOrient().raw().toBuffer()
+    expect(await upright(shown)).toEqual(await upright(body))
+  })
+
   test('the bytes determine the type, not the declared content type', async () => {
     const answer = await upload(await api.workspace(), await jpeg(), 'image/png')
     expect(answer.body).toMatchObject({ contentType: 'image/jpeg' })

@@ -14,8 +14,11 @@ export interface ImageFacts {
   width: number
   height: number
   isAnimated: boolean
-  /** The offset, in bytes, of the end of the image. Decoders ignore any bytes after it. */
-  end: number
+  /**
+   * The parts of the file that determine the pixels and their colors. The rest is metadata, which can be personal, such
+   * as the place of a photo, and bytes after the end of the image, which decoders ignore.
+   */
+  parts: Uint8Array[]
 }
 
 /** An image that can never be shown. The message is the reason, as a phrase that completes "The image". */
@@ -62,6 +65,9 @@ const SIGNATURE_BYTES = 8
 /** The size of a chunk without its data: length, type, and checksum. */
 const CHUNK_BYTES = 12
 
+/** The optional chunks that determine colors or the shape of pixels. All other optional chunks are metadata. */
+const COLOR_CHUNKS = new Set('tRNS gAMA cHRM sRGB iCCP sBIT bKGD hIST sPLT pHYs cICP mDCV cLLI'.split(' '))
+
 const BROKEN_PNG: Unfit = { fault: 'is a broken PNG' }
 
 function inspectPng(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit {
@@ -70,6 +76,8 @@ function inspectPng(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit 
   let hasPixels = false
   let isAnimated = false
   let metadataBytes = 0
+  const parts: Uint8Array[] = []
+  let partStart = 0
   let at = SIGNATURE_BYTES
   for (let chunks = 0; ; chunks += 1) {
     if (chunks > MAX_CHUNKS) return { fault: `has more than ${MAX_CHUNKS} chunks` }
@@ -86,10 +94,16 @@ function inspectPng(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit 
     else if (kind === 'acTL') isAnimated = true
     else if (kind !== 'fdAT' && isAncillary(bytes[at + 4]!)) metadataBytes += length
     if (metadataBytes > MAX_PNG_METADATA_BYTES) return tooMuchMetadata(MAX_PNG_METADATA_BYTES)
+    const start = at
     at += CHUNK_BYTES + length
+    if (isAncillary(bytes[start + 4]!) && !COLOR_CHUNKS.has(kind)) {
+      parts.push(bytes.subarray(partStart, start))
+      partStart = at
+    }
     if (kind === 'IEND') break
   }
-  return size && hasPixels ? { ...size, isAnimated, end: at } : BROKEN_PNG
+  parts.push(bytes.subarray(partStart, at))
+  return size && hasPixels ? { ...size, isAnimated, parts } : BROKEN_PNG
 }
 
 /** Whether decoders can ignore a chunk: the first letter of its type is lower case. */
@@ -108,6 +122,16 @@ const MAX_SEGMENTS = 1_000
 
 /** Markers of ITU-T T.81, table B.1. */
 const marker = { startOfScan: 0xda, endOfImage: 0xd9, comment: 0xfe, temporary: 0x01 }
+
+/**
+ * The application segments that determine colors or the shape of pixels, by marker, with the text at their start. All
+ * other application segments are metadata.
+ */
+const COLOR_SEGMENTS = new Map([
+  [0xe0, 'JFIF\0'],
+  [0xe2, 'ICC_PROFILE\0'],
+  [0xee, 'Adobe'],
+])
 
 /** The frame types that every phone shows: baseline, extended sequential with Huffman coding, and progressive. */
 const FRAMES = new Set([0xc0, 0xc1, 0xc2])
@@ -129,9 +153,12 @@ function inspectJpeg(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit
   let size: { width: number; height: number } | undefined
   let scans = 0
   let metadataBytes = 0
+  const parts: Uint8Array[] = []
+  let partStart = 0
   let at = 2
   for (let segments = 0; ; segments += 1) {
     if (segments > MAX_SEGMENTS) return { fault: `has more than ${MAX_SEGMENTS} segments` }
+    const start = at
     if (bytes[at] !== 0xff) return BROKEN_JPEG
     while (bytes[at] === 0xff) at += 1
     const code = bytes[at]
@@ -152,7 +179,14 @@ function inspectJpeg(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit
       size = { height: view.getUint16(at + 3), width: view.getUint16(at + 5) }
       if (size.width === 0 || size.height === 0) return BROKEN_JPEG
     }
-    if (code === marker.comment || (code >= 0xe0 && code <= 0xef)) metadataBytes += length
+    if (code === marker.comment || (code >= 0xe0 && code <= 0xef)) {
+      metadataBytes += length
+      const name = COLOR_SEGMENTS.get(code)
+      if (name === undefined || !startsWith(bytes.subarray(at + 2, end), name)) {
+        parts.push(bytes.subarray(partStart, start))
+        partStart = end
+      }
+    }
     if (metadataBytes > MAX_JPEG_METADATA_BYTES) return tooMuchMetadata(MAX_JPEG_METADATA_BYTES)
     at = end
     if (code === marker.startOfScan) {
@@ -166,7 +200,12 @@ function inspectJpeg(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit
       at = endOfScan(bytes, at)
     }
   }
-  return size && scans > 0 ? { ...size, isAnimated: false, end: at } : BROKEN_JPEG
+  parts.push(bytes.subarray(partStart, at))
+  return size && scans > 0 ? { ...size, isAnimated: false, parts } : BROKEN_JPEG
+}
+
+function startsWith(bytes: Uint8Array, text: string): boolean {
+  return String.fromCharCode(...bytes.subarray(0, text.length)) === text
 }
 
 function tooMuchMetadata(maxBytes: number): Unfit {

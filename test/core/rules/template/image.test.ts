@@ -25,13 +25,55 @@ test.each(sound)('%s passes', (_, bytes, facts) => {
   expect(inspectImage(bytes)).toMatchObject(facts)
 })
 
-test.each([
-  ['PNG', png(header(1, 1), pixels(4))],
-  ['JPEG', jpeg(frame(0xc0), scan)],
-])('finds the end of a %s before appended data', (_, bytes) => {
-  for (const appended of ['', '<script>alert(1)</script>']) {
-    expect(inspectImage(Buffer.concat([bytes, Buffer.from(appended)]))).toMatchObject({ end: bytes.length })
-  }
+const ascii = (text: string) => Buffer.from(text, 'latin1')
+const profile = segment(0xe2, ascii('ICC_PROFILE\0\x01\x01...'))
+const jfif = segment(0xe0, ascii('JFIF\0\x01\x02\0\0\x01\0\x01\0\0'))
+const adobe = segment(0xee, ascii('Adobe\0\x64\0\0\0\0\x01'))
+
+const stored: [string, Buffer, Buffer][] = [
+  [
+    'a PNG without appended data',
+    Buffer.concat([png(header(1, 1), pixels(4)), ascii('<script>')]),
+    png(header(1, 1), pixels(4)),
+  ],
+  [
+    'a PNG without metadata and unknown chunks',
+    png(
+      header(1, 1),
+      chunk('gAMA', ascii('....')),
+      ...['eXIf', 'tEXt', 'zTXt', 'iTXt', 'tIME', 'caBX', 'iDOT'].map((kind) => chunk(kind, ascii('secret'))),
+      chunk('tRNS', ascii('......')),
+      pixels(4),
+      text(9),
+    ),
+    png(header(1, 1), chunk('gAMA', ascii('....')), chunk('tRNS', ascii('......')), pixels(4)),
+  ],
+  ['a JPEG without appended data', Buffer.concat([jpeg(frame(0xc0), scan), preview]), jpeg(frame(0xc0), scan)],
+  [
+    'a JPEG without metadata, but with the segments that determine its colors',
+    jpeg(
+      jfif,
+      segment(0xe0, ascii('JFXX\0secret')),
+      segment(0xe1, ascii('Exif\0\0secret')),
+      segment(0xe1, ascii('http://ns.adobe.com/xap/1.0/\0secret')),
+      profile,
+      segment(0xe2, ascii('MPF\0secret')),
+      segment(0xed, ascii('Photoshop 3.0\0secret')),
+      adobe,
+      segment(0xfe, ascii('secret')),
+      Buffer.from([0xff, 0xff]),
+      segment(0xeb, ascii('JP secret')),
+      frame(0xc0),
+      scan,
+      segment(0xfe, ascii('secret')),
+      scan,
+    ),
+    jpeg(jfif, profile, adobe, frame(0xc0), scan, scan),
+  ],
+]
+test.each(stored)('returns the parts of %s', (_, bytes, expected) => {
+  const facts = inspectImage(bytes)
+  expect('parts' in facts && Buffer.concat(facts.parts)).toEqual(expected)
 })
 
 const refused: [string, Buffer, string][] = [
