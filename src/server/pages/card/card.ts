@@ -53,14 +53,16 @@ export function cardStyle(card: Card): string {
   return `.card { --background: ${background}; --foreground: ${foreground}; --label: ${label} }\n${CARD_STYLE}`
 }
 
-/** Returns the back of a card; empty if the back has no fields or links. */
+/** Returns the back of a card, without empty fields; empty if the back has no fields or links. */
 export function cardBackHtml({ fields, links }: Card, summary: string, more: readonly CardField[] = []): string {
   return detailsHtml(summary, [...more, ...fields.back], links)
 }
 
 export function detailsHtml(summary: string, fields: readonly CardField[], links: Card['links']): string {
   const items = [
-    ...fields.map((field) => `<div>${term(field.label, field.labelLanguage)}${description(field.value)}</div>`),
+    ...fields
+      .filter(({ value }) => value.trim() !== '')
+      .map((field) => `<div>${term(field.label, field.labelLanguage)}${description(field.value)}</div>`),
     ...links
       .filter(({ url }) => isAbsoluteLink(url))
       .map(({ label, url }) => `<div>${term(label)}${linkHtml(url)}</div>`),

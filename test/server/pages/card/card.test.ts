@@ -137,6 +137,18 @@ test.each(PassType.options)('draws a card that has only required parts: %s', (pa
   expect(html).not.toMatch(/<dl|<img|<figure|<details/)
 })
 
+test('the back omits fields with an empty value, and is omitted if nothing is left', () => {
+  const back = [
+    { key: 'row', label: 'Row', value: ' ' },
+    { key: 'terms', label: 'Terms', value: 'No refunds.' },
+  ]
+  const { fields } = sampleCard()
+  const { html } = cardPage(sampleCard({ fields: { ...fields, auxiliary: [], back } }))
+  expect([html.includes('Row'), html.includes('Terms')]).toEqual([false, true])
+  const empty = cardPage(sampleCard({ fields: { ...fields, back: back.slice(0, 1) }, links: [] }))
+  expect(empty.html).not.toContain('<details')
+})
+
 test.each([
   ['Harbour', 'ltr'],
   ['123 !', 'ltr'],
