@@ -714,6 +714,23 @@ describe.skipIf(skipReason !== undefined)(
       expect(await page.evaluate('fake.state.door.movement')).toBe(undefined)
     })
 
+    test('a small phone shows the number inside and its level on one line, next to a long name of the zone', async () => {
+      const { page, words } = await openDoor('de')
+      await page.setViewportSize({ width: 320, height: 568 })
+      for (const capacity of [50, 5_000]) {
+        await set(page, { ...inHall, zone: { ...hall, capacity, inside: capacity * 0.9 } })
+        await page.getByRole('button', { name: words.overview }).click()
+        await picture(page, `door-zone-level-${capacity}`)
+        for (const place of ['header', '.sheet']) {
+          const box = async (text: string) => (await page.locator(`${place} .zone`).getByText(text).boundingBox())!
+          const [number, level] = [await box(' / '), await box('Fast voll')]
+          expect(level.y, `${place}, ${capacity}`).toBeLessThan(number.y + number.height)
+          expect(level.height).toBeLessThan(number.height * 1.5)
+        }
+        await page.getByRole('button', { name: words.close }).click()
+      }
+    })
+
     test('counts people without a scan, and takes the last count back', async () => {
       const { page } = await openDoor()
       await set(page, inHall)

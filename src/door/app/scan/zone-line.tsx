@@ -24,15 +24,18 @@ export function ZoneLine({ direction, zone, asOf }: ZoneLineProps) {
       {zone && (
         <>
           <bdi class="zone-name">{zone.name}</bdi>
-          <b class="inside">
-            <span class="unseen">{words.zones.inside}</span>
-            {/* Isolate the numbers, so that they keep their order in texts from right to left. */}
-            <bdi>
-              {number(zone.inside)}
-              {zone.capacity !== null && ` / ${number(zone.capacity)}`}
-            </bdi>
+          {/* One item of the line, so that the number and its level stay together on a small phone. */}
+          <b>
+            <b class="inside">
+              <span class="unseen">{words.zones.inside}</span>
+              {/* Isolate the numbers, so that they keep their order in texts from right to left. */}
+              <bdi>
+                {number(zone.inside)}
+                {zone.capacity !== null && ` / ${number(zone.capacity)}`}
+              </bdi>
+            </b>{' '}
+            {fullness !== 'free' && fullnessText(fullness, words)}
           </b>
-          {fullness !== 'free' && <b>{fullnessText(fullness, words)}</b>}
           {asOf && <small>{say(words.zones.asOf, { time: clock(asOf) })}</small>}
         </>
       )}
