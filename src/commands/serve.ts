@@ -37,7 +37,9 @@ export default class Serve extends BaseCommand {
     const { createLogger } = await import('../server/log.ts')
     letHeapGrow()
     const log = createLogger(flags['log-level'])
+    const stop = new AbortController()
     const stopped = untilStopped()
+    void stopped.then(() => stop.abort())
     const config = serverConfig(flags)
     const isInteractive = process.stderr.isTTY === true
     const tokenFile = firstTokenFile(config)
@@ -46,7 +48,14 @@ export default class Serve extends BaseCommand {
       version: this.config.version,
       config,
       makesFirstToken: this.jsonEnabled() || isInteractive || tokenFile !== undefined,
+      stop: stop.signal,
+    }).catch((error: unknown) => {
+      if (error !== stop.signal.reason) throw error
     })
+    if (!server) {
+      log.info('stopped during the start')
+      return
+    }
     const { token, ...facts } = {
       ...describe(server),
       sandboxFolder: server.sandboxed.length > 0 ? sandboxFolder(config) : null,

@@ -71,11 +71,16 @@ export interface ServeOptions {
   clock?: () => Date
   /** Whether to create an owner token in an empty database. The caller must show the token. Default: true. */
   makesFirstToken?: boolean
+  /** Stops the start. A running migration completes first. After the start, call `close` instead. */
+  stop?: AbortSignal
 }
 
-/** Migrates the database, checks the credentials, and starts serving. @throws SetupError if the server cannot start */
+/**
+ * Migrates the database, checks the credentials, and starts serving.
+ * @throws SetupError if the server cannot start; the reason of `stop` if it aborts before the server serves
+ */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
-  const { config, log, clock = () => new Date(), version = 'unknown', makesFirstToken = true } = options
+  const { config, log, clock = () => new Date(), version = 'unknown', makesFirstToken = true, stop } = options
   await assertSound(config.databaseUrl)
   const database = openDatabase(config.databaseUrl)
   const metrics = createMetrics()
@@ -111,7 +116,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     }
     const badges = config.badgesFolder === undefined ? undefined : loadBadges(config.badgesFolder)
     const migrations = await onDatabase(config.databaseUrl, async () => {
-      await migrate(database)
+      await migrate(database, { signal: stop })
       return unknownMigrations(database.reader)
     })
     if (migrations.length > 0)
@@ -187,6 +192,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     })
     if (metricsListener) closers.push(metricsListener.close)
 
+    stop?.throwIfAborted()
     let isWorking: (() => boolean) | undefined
     if (config.role !== 'api' && !config.isFrozen) {
       const bulkPushes = { ...queueOptions.pushes.bulk, perSecond: config.pushRate || undefined }

@@ -2,7 +2,8 @@ import type { Knex } from 'knex'
 import { SetupError } from '../../core/errors.ts'
 import { requireWhole } from '../copy/target.ts'
 import * as baseline from '../migrations/0001-baseline.ts'
-import { BUSY_TIMEOUT_MS, type Database } from './database.ts'
+import type { Database } from './database.ts'
+import { findUnavailability } from './database-errors.ts'
 import { isPostgres } from './dialect.ts'
 import { settleRestored } from './positions.ts'
 import { requireUsable } from './postgres/postgres-requirements.ts'
@@ -30,29 +31,36 @@ export function isOfDevelopmentBuild(applied: string[]): boolean {
 const MAX_WAIT_MS = 60_000
 
 /** The advisory lock of migrations: a number that other programs on the same database are unlikely to use. */
-const MIGRATION_LOCK = 7_277_437
+export const MIGRATION_LOCK = 7_277_437
 
 /**
  * Migrates the database to the current schema and returns the names of the migrations that ran. Uses one transaction,
- * so that servers that start together wait for each other, and a killed process leaves nothing half done.
+ * so that servers that start together wait for each other, and a killed process leaves nothing half done. If `signal`
+ * aborts, stops waiting for the other server.
  * @throws SetupError if the database does not meet the requirements, a copy into it is incomplete, or a development
  * build created it
  */
-export async function migrate({ writer }: Database, known = migrations): Promise<string[]> {
-  if (!isPostgres(writer)) await writer.raw(`PRAGMA busy_timeout = ${MAX_WAIT_MS}`)
-  try {
-    return await writer.transaction((tx) => migrateIn(tx, known))
-  } finally {
-    if (!isPostgres(writer)) await writer.raw(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+export async function migrate(
+  { writer }: Database,
+  { known = migrations, signal }: { known?: Migrations; signal?: AbortSignal | undefined } = {},
+): Promise<string[]> {
+  const end = isPostgres(writer) ? Number.POSITIVE_INFINITY : performance.now() + MAX_WAIT_MS
+  for (;;) {
+    signal?.throwIfAborted()
+    try {
+      return await writer.transaction((tx) => migrateIn(tx, known))
+    } catch (error) {
+      // Another server migrates: each attempt waits for its lock for at most BUSY_TIMEOUT_MS.
+      if (findUnavailability(error) !== 'locked' || performance.now() > end) throw error
+    }
   }
 }
 
 async function migrateIn(tx: Knex, known: Migrations): Promise<string[]> {
   if (isPostgres(tx)) {
-    // Wait without limit while another server migrates. Allow sequential scans, because a migration can change a whole
-    // table.
-    await tx.raw('set local lock_timeout = 0; set local enable_seqscan = on')
     await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
+    // Wait for tables without limit. Allow sequential scans, because a migration can change a whole table.
+    await tx.raw('set local lock_timeout = 0; set local enable_seqscan = on')
   }
   await requireUsable(tx)
   await requireWhole(tx)

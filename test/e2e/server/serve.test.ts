@@ -5,6 +5,7 @@ import { execa } from 'execa'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../../src/client/client.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
+import { MIGRATION_LOCK } from '../../../src/storage/db/migrate.ts'
 import { dialects, emptyDatabase, migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { freePort } from '../../support/ports.ts'
@@ -122,6 +123,21 @@ test('SIGTERM during the start stops the server gracefully', async () => {
   await eventually(() => fetch(`http://127.0.0.1:${port}/healthz`), { interval: 5 })
   child.kill('SIGTERM')
   expect((await child).exitCode).toBe(0)
+})
+
+test('SIGTERM ends a start that waits for another server to migrate the database', async () => {
+  const url = await emptyDatabase('postgres')
+  const { writer, close } = openDatabase(url)
+  onTestFinished(close)
+  await writer.transaction(async (tx) => {
+    await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
+    const env = { PASSES_DATABASE_URL: `${url}?lock_timeout=100` }
+    const child = execa('node', [program, 'serve', '--port', '0'], { cwd: temporaryFolder(), env, reject: false })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    await eventually(async () => expect(await tx('pg_locks').where({ granted: false })).not.toEqual([]))
+    child.kill('SIGTERM')
+    expect(await child).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('stopped during the start') })
+  })
 })
 
 test('files next to a SQLite database are readable by their owner only', async () => {

@@ -59,6 +59,20 @@ test('a start that cannot show a token creates none, and the next one that can d
   await shown.close()
 })
 
+test('a start that is stopped before it serves creates no token', async () => {
+  const databaseUrl = await emptyDatabase('sqlite')
+  const stop = new AbortController()
+  const clock = () => {
+    // The migration is complete when the start first reads the time.
+    stop.abort()
+    return new Date()
+  }
+  await expect(startWith({ databaseUrl }, { stop: stop.signal, clock })).rejects.toThrow('aborted')
+  const server = await startWith({ databaseUrl })
+  expect(server.firstToken).toMatch(/^psk_/)
+  await server.close()
+})
+
 describe('rejects a start that would lose phones:', () => {
   test.each([
     ['no public URL', undefined],

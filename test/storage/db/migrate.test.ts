@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { describe, expect, test } from 'vitest'
 import type { Database } from '../../../src/storage/db/database.ts'
-import { type Migrations, migrate, pendingMigrations, unknownMigrations } from '../../../src/storage/db/migrate.ts'
+import { MIGRATION_LOCK, type Migrations, migrate, pendingMigrations, unknownMigrations } from '../../../src/storage/db/migrate.ts'
 import * as baseline from '../../../src/storage/migrations/0001-baseline.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
@@ -50,6 +50,18 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await waiting.migrating).toEqual(all)
   })
 
+  test('stops waiting for another server that migrates when the signal aborts', async () => {
+    const url = await emptyDatabase(dialect)
+    const first = openTestDatabase(url)
+    const second = openTestDatabase(dialect === 'sqlite' ? url : `${url}?lock_timeout=20`)
+    if (dialect === 'sqlite') await second.writer.raw('PRAGMA busy_timeout = 20')
+    await first.writer.transaction(async (tx) => {
+      if (dialect === 'postgres') await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
+      await expect(migrate(second, { signal: AbortSignal.timeout(100) })).rejects.toThrow('aborted due to timeout')
+    })
+    expect(await migrate(second)).toEqual(all)
+  })
+
   test('a migration that fails leaves nothing behind and works once its cause is gone', async () => {
     const database = openTestDatabase(await emptyDatabase(dialect))
     await database.writer.schema.createTable('events', (table) => table.text('in_the_way'))
@@ -77,8 +89,8 @@ describe.each(dialects)('on %s', (dialect) => {
         },
       },
     }
-    expect(await migrate(database, second)).toEqual(['0002-nickname'])
-    expect(await migrate(database, second)).toEqual([])
+    expect(await migrate(database, { known: second })).toEqual(['0002-nickname'])
+    expect(await migrate(database, { known: second })).toEqual([])
     expect(await unknownMigrations(database.writer)).toEqual(['0002-nickname'])
     const after = await database.writer('passes').orderBy('id')
     expect(after).toEqual(before.map((row) => ({ ...row, nickname: 'none' })))
