@@ -42,12 +42,18 @@ export default class Serve extends BaseCommand {
     void stopped.then(() => stop.abort())
     const config = serverConfig(flags)
     const isInteractive = process.stderr.isTTY === true
-    const tokenFile = firstTokenFile(config)
+    const isTokenShown = this.jsonEnabled() || isInteractive
+    const tokenFile = isTokenShown ? undefined : firstTokenFile(config)
     const server = await startServer({
       log,
       version: this.config.version,
       config,
-      makesFirstToken: this.jsonEnabled() || isInteractive || tokenFile !== undefined,
+      makesFirstToken: isTokenShown || tokenFile !== undefined,
+      async onFirstToken(token) {
+        if (tokenFile === undefined) return
+        replacePrivateSync(tokenFile, `${token}\n`)
+        log.warn({ file: tokenFile }, 'the first owner token is in this file: log in with it, then delete the file')
+      },
       stop: stop.signal,
     }).catch((error: unknown) => {
       if (error !== stop.signal.reason) throw error
@@ -67,10 +73,7 @@ export default class Serve extends BaseCommand {
     else {
       // Do not log the token: people who have no access to the server can often read its logs.
       log.info(facts, 'passes is running')
-      if (token !== null && tokenFile !== undefined) {
-        replacePrivateSync(tokenFile, `${token}\n`)
-        log.warn({ file: tokenFile }, 'the first owner token is in this file: log in with it, then delete the file')
-      } else if (server.lacksToken) log.warn(`no token was used yet: ${CREATE_TOKEN}`)
+      if (server.lacksToken) log.warn(`no token was used yet: ${CREATE_TOKEN}`)
     }
     const signal = await stopped
     // Drain only on SIGTERM. On Ctrl-C, there is no proxy that must stop sending requests first.

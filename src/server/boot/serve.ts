@@ -71,6 +71,8 @@ export interface ServeOptions {
   clock?: () => Date
   /** Whether to create an owner token in an empty database. The caller must show the token. Default: true. */
   makesFirstToken?: boolean
+  /** Stores the owner token of an empty database. The server is ready when this has completed. */
+  onFirstToken?: (token: string) => Promise<void>
   /** Stops the start. A running migration completes first. After the start, call `close` instead. */
   stop?: AbortSignal
 }
@@ -80,7 +82,15 @@ export interface ServeOptions {
  * @throws SetupError if the server cannot start; the reason of `stop` if it aborts before the server serves
  */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
-  const { config, log, clock = () => new Date(), version = 'unknown', makesFirstToken = true, stop } = options
+  const {
+    config,
+    log,
+    clock = () => new Date(),
+    version = 'unknown',
+    makesFirstToken = true,
+    onFirstToken,
+    stop,
+  } = options
   await assertSound(config.databaseUrl)
   const database = openDatabase(config.databaseUrl)
   const metrics = createMetrics()
@@ -98,6 +108,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   const workers: (() => Promise<void>)[] = []
   let abandon: RunningServer['abandon'] = async () => undefined
   let listener: Listener | undefined
+  let isStarted = false
   const close = async ({ drainSeconds } = { drainSeconds: 0 }) => {
     stopping.abort()
     const worked = Promise.all(workers.map((stop) => stop()))
@@ -206,8 +217,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     }
     if (config.role !== 'worker') {
       const { isWritable, isClockOff } = watch
-      const isStopping = () => stopping.signal.aborted
-      const readiness = createReadiness({ database, isWritable, isWorking, isClockOff, isStopping })
+      const isServing = () => isStarted && !stopping.signal.aborted
+      const readiness = createReadiness({ database, isWritable, isWorking, isClockOff, isServing })
       const limits = createLimits({ perSecond: config.rateLimit, burst: config.rateBurst })
       if (limits.buckets && !config.isFrozen) closers.push(startInstances(services, limits.buckets).stop)
       const security = createSecurityLog(log)
@@ -227,9 +238,11 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     }
     // Create the token only after the listener has started: if the start failed, the token would never be shown.
     const first = makesFirstToken ? await createFirstToken(store, clock()) : undefined
+    if (first) await onFirstToken?.(first.text)
     const lacksToken = !first && (await store.tokens.isUnused())
     const ending = await endingTokens(store, clock())
     if (ending.length > 0) log.warn({ tokens: ending }, 'tokens expire within 30 days: run "passes token rotate"')
+    isStarted = true
     const { sandboxed } = identities
     const started = { url, publicUrl, metricsUrl: metricsListener?.url, sandboxed, lacksToken, close, abandon }
     return { ...started, firstToken: first?.text, firstTokenEnds: first?.token.expiresAt ?? undefined }

@@ -11,15 +11,15 @@ export interface ReadinessOptions {
   isWorking?: (() => boolean) | undefined
   /** Whether the clock is so wrong that this server runs no jobs. */
   isClockOff: () => boolean
-  /** Whether the server is about to stop. It still responds, but should receive no more requests. */
-  isStopping: () => boolean
+  /** Whether the server should receive requests. While it starts or stops, it responds, but should receive none. */
+  isServing: () => boolean
 }
 
 /** The timeout of the database check. It is shorter than the usual timeouts of proxies. */
 const TIMEOUT_MS = 2_000
 
 export function createReadiness(options: ReadinessOptions): Readiness {
-  const { database, isWritable, isWorking, isClockOff, isStopping } = options
+  const { database, isWritable, isWorking, isClockOff, isServing } = options
   return async () => {
     const pending = await Promise.race([countPending(database), sleep(TIMEOUT_MS, undefined, { ref: false })])
     return {
@@ -30,7 +30,7 @@ export function createReadiness(options: ReadinessOptions): Readiness {
       ...(database.dialect === 'sqlite' && { integrity: database.findDamage() === undefined }),
       // API-only servers omit the clock. Otherwise, a wrong clock of PostgreSQL would make a proxy remove all servers.
       ...(isWorking && { clock: !isClockOff(), worker: isWorking() && !isClockOff() }),
-      serving: !isStopping(),
+      serving: isServing(),
     }
   }
 }

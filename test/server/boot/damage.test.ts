@@ -12,7 +12,7 @@ import { errorOf } from '../../support/error-of.ts'
 
 const PAGE = 4096
 
-const state = { isWritable: () => true, isClockOff: () => false, isStopping: () => false }
+const state = { isWritable: () => true, isClockOff: () => false, isServing: () => true }
 
 test('a damaged SQLite file is not ready and rejects writes until a start finds it intact', async () => {
   const url = await emptyDatabase('sqlite')

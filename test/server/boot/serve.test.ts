@@ -11,6 +11,7 @@ import { insertPasses, insertTemplate, insertWorkspace, newPass } from '../../st
 import { sandboxChain } from '../../support/chains.ts'
 import { testConfig } from '../../support/config.ts'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
+import { freePort } from '../../support/ports.ts'
 
 function startWith(settings: Parameters<typeof testConfig>[0], options: Partial<ServeOptions> = {}) {
   const config = testConfig({
@@ -57,6 +58,19 @@ test('a start that cannot show a token creates none, and the next one that can d
   const shown = await startWith({ databaseUrl })
   expect(shown.firstToken).toMatch(/^psk_/)
   await shown.close()
+})
+
+test('the server is ready only after the first token is stored', async () => {
+  const port = await freePort()
+  const isReady = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok
+  let stored: { token: string; isReady: boolean } | undefined
+  const onFirstToken = async (token: string) => {
+    stored = { token, isReady: await isReady() }
+  }
+  const server = await startWith({ databaseUrl: await emptyDatabase('sqlite'), port }, { onFirstToken })
+  onTestFinished(() => server.close())
+  expect(stored).toEqual({ token: server.firstToken, isReady: false })
+  expect(await isReady()).toBe(true)
 })
 
 test('a start that is stopped before it serves creates no token', async () => {

@@ -3,7 +3,7 @@ import { createReadiness } from '../../../src/server/http/readiness.ts'
 import { openTestDatabase, openTestStore } from '../../storage/fixtures.ts'
 import { dialects, emptyDatabase, type TestDialect } from '../../support/databases.ts'
 
-const state = { isWritable: () => true, isWorking: () => true, isClockOff: () => false, isStopping: () => false }
+const state = { isWritable: () => true, isWorking: () => true, isClockOff: () => false, isServing: () => true }
 const allOf = (dialect: TestDialect) => ({
   database: true,
   migrations: true,
@@ -35,7 +35,7 @@ describe.each(dialects)('on %s', (dialect) => {
 
   test('reports a server that stops or does not run its jobs; a server without a worker has no such check', async () => {
     const { database } = await openTestStore(dialect)
-    const stopping = createReadiness({ ...state, database, isWorking: () => false, isStopping: () => true })
+    const stopping = createReadiness({ ...state, database, isWorking: () => false, isServing: () => false })
     expect(await stopping()).toEqual({ ...allIsWell, worker: false, serving: false })
     const { clock: _, worker: __, ...ofApi } = allIsWell
     expect(await createReadiness({ ...state, database, isWorking: undefined })()).toEqual(ofApi)

@@ -3,7 +3,13 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { describe, expect, test } from 'vitest'
 import type { Database } from '../../../src/storage/db/database.ts'
-import { MIGRATION_LOCK, type Migrations, migrate, pendingMigrations, unknownMigrations } from '../../../src/storage/db/migrate.ts'
+import {
+  MIGRATION_LOCK,
+  type Migrations,
+  migrate,
+  pendingMigrations,
+  unknownMigrations,
+} from '../../../src/storage/db/migrate.ts'
 import * as baseline from '../../../src/storage/migrations/0001-baseline.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { dialects, emptyDatabase } from '../../support/databases.ts'
