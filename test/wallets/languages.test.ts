@@ -103,6 +103,15 @@ test('Google gets each text with its translations, under language codes that it 
   })
 })
 
+test('fills a text that all languages share once per sample, for the pass and for its class', async () => {
+  const shared = { linksModuleData: { uris: [{ uri: 'https://example.com/{{template.name}}', description: 'Shop' }] } }
+  const definition = parseDefinition({ ...input, google: { kind: 'loyalty', class: shared } })
+  const { card, translations, templateCard, templateTranslations } = await sampleInLanguages(definition, 'storeCard')
+  expect(templateTranslations).toHaveLength(2)
+  for (const other of translations!) expect(other.google.class).toBe(card.google.class)
+  for (const other of templateTranslations!) expect(other.google.class).toBe(templateCard.google.class)
+})
+
 const image = (n: number) => `0b5f2c3e-1111-8222-8333-44445555666${n}`
 
 test('localized images are only in the folders of their languages, not at the top level', async () => {

@@ -134,15 +134,7 @@ async function loadPictures(images: Card['images'], store: Pick<Repositories, 'i
 
 /** Returns a pass without a holder, in the language of the definition and without translations. */
 export function samplePass(definition: Definition, passType: PassType, scope = sampleScope(definition)): WalletPass {
-  const claim = claimClass(inLanguage(definition), passType, scope)
-  return {
-    id: NIL_UUID,
-    templateId: NIL_UUID,
-    templateVersion: 1,
-    ...(claim && { classDigest: claim.keyDigest }),
-    authenticationToken: NIL_UUID,
-    ...sampleCards(definition, passType, scope),
-  }
+  return sampleOf(definition, passType, scope).pass
 }
 
 export async function sampleInLanguages(
@@ -150,8 +142,8 @@ export async function sampleInLanguages(
   passType: PassType,
   scope = sampleScope(definition),
 ): Promise<WalletPass> {
-  const pass = samplePass(definition, passType, scope)
-  const others = await mapInSlices(otherLanguages(definition), (other) => sampleCards(other, passType, scope))
+  const { pass, cardsOf } = sampleOf(definition, passType, scope)
+  const others = await mapInSlices(otherLanguages(definition), cardsOf)
   if (others.length === 0) return pass
   return {
     ...pass,
@@ -160,19 +152,30 @@ export async function sampleInLanguages(
   }
 }
 
-function sampleCards(
-  definition: Definition,
-  passType: PassType,
-  scope: Scope,
-): Pick<WalletPass, 'card' | 'templateCard'> {
-  const expiry = resolveExpiry(definition, scope)
-  const content = { definition, passType, voided: false }
+/** Returns a sample, and a function that renders its cards in another language of the definition. */
+function sampleOf(definition: Definition, passType: PassType, scope: Scope) {
+  const claim = claimClass(inLanguage(definition), passType, scope)
   const names = { templateName: scope.get('template.name')!, projectName: scope.get('project.name') ?? null }
-  const shared = templateScope(definition, names, claimClass(inLanguage(definition), passType, scope)?.values)
-  return {
-    card: renderCard({ ...content, scope, expiresAt: 'value' in expiry ? expiry.value : null }),
-    templateCard: renderCard({ ...content, scope: shared, expiresAt: null }),
+  // Create the scope once, because filled texts are cached by scope and most are the same in all languages.
+  const shared = templateScope(definition, names, claim?.values)
+  const expiry = resolveExpiry(definition, scope)
+  const expiresAt = 'value' in expiry ? expiry.value : null
+  const cardsOf = (shown: Definition): Pick<WalletPass, 'card' | 'templateCard'> => {
+    const content = { definition: shown, passType, voided: false }
+    return {
+      card: renderCard({ ...content, scope, expiresAt }),
+      templateCard: renderCard({ ...content, scope: shared, expiresAt: null }),
+    }
   }
+  const pass: WalletPass = {
+    id: NIL_UUID,
+    templateId: NIL_UUID,
+    templateVersion: 1,
+    ...(claim && { classDigest: claim.keyDigest }),
+    authenticationToken: NIL_UUID,
+    ...cardsOf(definition),
+  }
+  return { pass, cardsOf }
 }
 
 /** The images that each pass type shows on its front. */
