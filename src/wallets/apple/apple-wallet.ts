@@ -9,7 +9,7 @@ import type { JsonObject } from './overrides/overrides.ts'
 import { isRefusedByPhones, PassJson } from './overrides/pass-json-schema.ts'
 import { checkPoster } from './overrides/poster-check.ts'
 import { createSigner, type PackageFile, packageFile, zip, zipEntry } from './package.ts'
-import { type ApplePass, buildPassJson } from './pass-json.ts'
+import { type ApplePass, buildPassJson, pathInOverrides } from './pass-json.ts'
 import { type AmbiguousText, stringsFile, stringsOf } from './strings.ts'
 
 export interface AppleWallet extends Wallet {
@@ -102,7 +102,7 @@ export function createAppleWallet(options: AppleWalletOptions): AppleWallet {
 
     async check(pass, at) {
       assertSound(identity, at)
-      checkPassJson(passJson(pass))
+      checkPassJson(passJson(pass), pass.card.apple)
       await imagesOf(pass)
     },
 
@@ -148,14 +148,21 @@ export function checkVersion({ definition, passType }: VersionContent): Issue[] 
   return [...checkOverrides(definition, passType), ...checkPoster(definition, passType)]
 }
 
-/** @throws ApiError PASS_ISSUING_FAILED if phones would reject a pass.json */
-export function checkPassJson(json: JsonObject): void {
+/**
+ * @param overrides the filled overrides from which the pass.json was built; issues have their paths
+ * @throws ApiError PASS_ISSUING_FAILED if phones would reject a pass.json
+ */
+export function checkPassJson(json: JsonObject, overrides: JsonObject): void {
   const { error } = PassJson.safeParse(json, { error: describeIssue })
   const issues = error?.issues.filter(isRefusedByPhones) ?? []
   if (issues.length === 0) return
   const { message, details } = validationError(
     issues.map((issue) => ({
-      path: issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part)),
+      path: pathInOverrides(
+        overrides,
+        json,
+        issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part)),
+      ),
       message: issue.message,
     })),
   )

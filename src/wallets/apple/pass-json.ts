@@ -1,5 +1,6 @@
 import { type BarcodeFormat, barcodeFormats, isLatin1 } from '../../core/barcode-formats.ts'
 import { type FieldGroup, fieldGroups, PassType } from '../../core/contract/schemas/definition.ts'
+import type { Issue } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { placeAbout, timeAbout } from '../../core/rules/display/about.ts'
 import { toAlignment, toAppleValue } from '../../core/rules/display/apple-value.ts'
@@ -107,6 +108,18 @@ const groupsOfPassJson = [...Object.values(groupNames), 'footerFields', 'additio
 
 function isShown(field: { value?: unknown } | null | undefined): boolean {
   return typeof field?.value !== 'string' || field.value.trim() !== ''
+}
+
+/**
+ * Returns the path in filled overrides of a path in their pass.json, whose lists lack the items that are empty. Without
+ * it, an issue would be reported at the wrong item.
+ */
+export function pathInOverrides(filled: unknown, json: unknown, [key, ...rest]: Issue['path']): Issue['path'] {
+  if (key === undefined) return []
+  const hasDropped = Array.isArray(filled) && Array.isArray(json) && json.length < filled.length
+  const kept = hasDropped ? [...filled.keys()].filter((index) => filled[index] !== '' && isShown(filled[index])) : []
+  const written = kept[Number(key)] ?? key
+  return [written, ...pathInOverrides(Object(filled)[written], Object(json)[key], rest)]
 }
 
 /**

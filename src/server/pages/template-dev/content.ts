@@ -64,7 +64,7 @@ export const previewWallets = {
 const checkers: Checker[] = [
   {
     platform: 'apple',
-    check: async (pass) => checkPassJson(previewWallets.apple.passJson(pass)),
+    check: async (pass) => checkPassJson(previewWallets.apple.passJson(pass), pass.card.apple),
     checkVersion,
   },
   { platform: 'google', check: createGoogleCheck(issuer) },

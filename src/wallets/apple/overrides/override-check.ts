@@ -12,7 +12,7 @@ import {
   stringsDeep,
 } from '../../../core/rules/template/placeholder.ts'
 import { pathOfValue } from '../../../core/rules/template/rendered-size.ts'
-import { applyOverrides, groupNames, nfcKeys, posterFields } from '../pass-json.ts'
+import { applyOverrides, groupNames, nfcKeys, pathInOverrides, posterFields } from '../pass-json.ts'
 import type { JsonObject } from './overrides.ts'
 import { Overrides, unknownKeys } from './pass-json-schema.ts'
 
@@ -72,12 +72,13 @@ function findIssues(definition: Definition, passType: PassType, scope: Scope): I
     ...nfcKeys(definition),
     ...(poster === true && isPosterType(passType) && { posterGeneric: posterFields(fields) }),
   }
-  const shown = applyOverrides(base, fillDeep(overrides, scope), passType)
+  const filled = fillDeep(overrides, scope)
+  const shown = applyOverrides(base, filled, passType)
   const result = parseAs(Overrides, shown)
   if (!('issues' in result)) return []
   return result.issues
     .filter(({ path }) => isOverridden(path, overrides, definition))
-    .map(({ path, message }) => ({ path: pathInDefinition(path, definition), message }))
+    .map(({ path, message }) => ({ path: pathInDefinition(pathInOverrides(filled, shown, path), definition), message }))
 }
 
 /**

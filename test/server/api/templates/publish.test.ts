@@ -184,6 +184,32 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(issues).toEqual([expect.stringMatching(/^definition\.google\.object\.linksModuleData\.uris\.1\.uri: /)])
   })
 
+  test.each<[string, DefinitionInput['apple'] & object, string]>([
+    ['number', { associatedStoreIdentifiers: ['', '{{number}}'] }, 'associatedStoreIdentifiers.1'],
+    [
+      'field',
+      {
+        generic: {
+          backFields: [
+            { key: 'gone', value: '' },
+            { key: 'kept', value: 'K', row: '{{number}}' },
+          ],
+        },
+      },
+      'generic.backFields.1.row',
+    ],
+  ])(
+    "reports an item after an empty %s of Apple's at its own path, and accepts its variable",
+    async (_, apple, path) => {
+      const variables = [{ name: 'number', label: 'Number' }]
+      const workspace = await api.workspace()
+      expect(await tryPublish(workspace, { design, variables, apple })).toMatchObject({ status: 200 })
+      const known = variables.map((variable) => ({ ...variable, example: 'none' }))
+      const { issues } = await tryPublish(workspace, { design, variables: known, apple })
+      expect(issues.map((issue) => issue.split(': ')[0])).toEqual([`definition.apple.${path}`])
+    },
+  )
+
   test('rejects a text of a class that consists of the name of a project that the template lacks', async () => {
     const google = { kind: 'eventTicket' as const, class: { issuerName: '{{project.name}}' } }
     const { issues } = await tryPublish(await api.workspace(), { design, google })
