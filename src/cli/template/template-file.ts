@@ -27,7 +27,7 @@ export interface TemplateFile {
   name: string
   description: string | undefined
   /** The name of the template's project; `null` for none, `undefined` if the file does not specify a project. */
-  project: string | null | undefined
+  project?: string | null | undefined
   passType: PassType
   images: NamedImage[]
   /** The definition before the upload: image paths are replaced by the nil id. */
@@ -223,7 +223,7 @@ export function requireDistinct<T extends { path: string }>(
 }
 
 /** Returns the template for preview and checks without a server. Its images get local ids. */
-export function draftOf(file: Pick<TemplateFile, 'passType' | 'images' | 'withImages'>) {
+export function draftOf(file: Pick<TemplateFile, 'project' | 'passType' | 'images' | 'withImages'>) {
   const images = file.images.map(({ name, place, bytes, contentType }) => {
     return { name, place, id: contentId(bytes), bytes, contentType, facts: inspectImage(bytes) }
   })
@@ -231,6 +231,7 @@ export function draftOf(file: Pick<TemplateFile, 'passType' | 'images' | 'withIm
     'fault' in facts ? [{ path: place, message: `The image ${facts.fault}` }] : [],
   )
   return {
+    project: file.project,
     passType: file.passType,
     definition: inLanguage(file.withImages(new Map(images.map(({ name, id }) => [name, id])))),
     images: new Map(

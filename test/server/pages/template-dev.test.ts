@@ -9,7 +9,7 @@ interface View {
   phones: { light: string }
 }
 
-async function started(languages: object, holders: DevHolder[] = []) {
+async function started(languages: object, holders: DevHolder[] = [], project?: string) {
   const definition = parseDefinition({
     ...languages,
     variables: [{ name: 'constructor', label: 'C' }],
@@ -18,11 +18,14 @@ async function started(languages: object, holders: DevHolder[] = []) {
       description: 'D',
       fields: {
         primary: [{ key: 'day', label: { ja: '日', ar: 'يوم' }, value: '2027-05-31', as: 'date' }],
-        back: [{ key: 'built', label: 'Built', value: 'by {{constructor}}.' }],
+        back: [
+          { key: 'built', label: 'Built', value: 'by {{constructor}}.' },
+          { key: 'home', label: 'Home', value: 'at {{project.name}}.' },
+        ],
       },
     },
   })
-  const content = { file: 'f.json', name: 'F', passType: 'storeCard' as const, definition, images: new Map() }
+  const content = { file: 'f.json', name: 'F', project, passType: 'storeCard' as const, definition, images: new Map() }
   const dev = await startTemplateDev({
     file: 'f.json',
     port: 0,
@@ -50,6 +53,11 @@ test('the page offers the languages of the file, and both phones show the chosen
 test('a file without languages offers no choice of language', async () => {
   const view = await started({})
   expect(await view('language=ar')).toMatchObject({ languages: [], language: null })
+})
+
+test('shows the name of the project that the file sets, or no name if it sets none', async () => {
+  expect((await (await started({}, [], 'Harbour fair'))('')).phones.light).toContain('at Harbour fair.')
+  expect((await (await started({}))('')).phones.light).toContain('at .')
 })
 
 test('a missing value stays empty, even if its name is a property of every object', async () => {

@@ -6,7 +6,7 @@ import {
 } from '../../../core/contract/template-versions.ts'
 import { ApiError, below, listIssues, validationError } from '../../../core/errors.ts'
 import { hasClassKeys } from '../../../core/rules/template/class-key.ts'
-import { checkDefinition, sampleScope } from '../../../core/rules/template/definition.ts'
+import { checkDefinition } from '../../../core/rules/template/definition.ts'
 import { inLanguage } from '../../../core/rules/template/definition-languages.ts'
 import { namedImages } from '../../../core/rules/template/image-choice.ts'
 import { checkRenderWork } from '../../../core/rules/template/render-work.ts'
@@ -148,11 +148,8 @@ async function checkPublishable(
   const issues = [...checkDefinition(definition), ...unknown]
   if (issues.length === 0) {
     const wallets = await walletsOfProject(projectId, context)
-    const inDefault = inLanguage(definition)
-    const scope = new Map(sampleScope(inDefault))
-    // Passes of a template without a project have no name of a project, so a required text must not consist of it.
-    if (projectId === null) scope.delete('project.name')
-    issues.push(...(await findPlatformIssues(inDefault, passType, { wallets, now: context.now, scope })))
+    const options = { wallets, now: context.now, hasProject: projectId !== null }
+    issues.push(...(await findPlatformIssues(inLanguage(definition), passType, options)))
   }
   if (issues.length > 0) throw validationError(listIssues(below('definition', issues)))
 }

@@ -1,7 +1,6 @@
 import type { Definition, PassType } from '../../../core/contract/schemas/definition.ts'
 import { ApiError, below, type Issue } from '../../../core/errors.ts'
-import { standsForAnything } from '../../../core/rules/template/definition.ts'
-import type { Scope } from '../../../core/rules/template/placeholder.ts'
+import { sampleScope, standsForAnything } from '../../../core/rules/template/definition.ts'
 import type { Wallet } from '../../../wallets/wallet.ts'
 import { sampleInLanguages } from './card-preview.ts'
 
@@ -10,13 +9,16 @@ export type Checker = Pick<Wallet, 'platform' | 'check' | 'checkVersion'>
 
 /**
  * Returns the issues that platforms find in a valid definition, with paths relative to the definition. Renders a sample
- * pass for each platform, so that issues are found before a holder gets a pass. `scope` replaces the sample values.
+ * pass for each platform, so that issues are found before a holder gets a pass. Passes of a template without a project
+ * have no name of a project, so a required text must not consist of it.
  */
 export async function findPlatformIssues(
   definition: Definition,
   passType: PassType,
-  { wallets, now, scope }: { wallets: { all: readonly Checker[] }; now: Date; scope?: Scope },
+  { wallets, now, hasProject }: { wallets: { all: readonly Checker[] }; now: Date; hasProject: boolean },
 ): Promise<Issue[]> {
+  const scope = new Map(sampleScope(definition))
+  if (!hasProject) scope.delete('project.name')
   const sample = await sampleInLanguages(definition, passType, scope)
   const results = await Promise.all(
     wallets.all.map(async ({ platform, check, checkVersion }) => {

@@ -20,6 +20,8 @@ import { definitionWarnings, sizesByRole, stripsOf, withMosaics } from '../card/
 export interface DevContent {
   file: string
   name: string
+  /** The name of the project that the file sets. Without one, the template has no project when it is created. */
+  project?: string | null | undefined
   passType: PassType
   /** The definition, which names images by their IDs in `images`. */
   definition: Definition
@@ -71,8 +73,11 @@ const checkers: Checker[] = [
 ]
 
 /** Returns the issues that the platforms find when a valid definition is published, with paths in the definition. */
-export function platformIssuesOf({ definition, passType }: Pick<DevContent, 'definition' | 'passType'>, now: Date) {
-  return findPlatformIssues(definition, passType, { wallets: { all: checkers }, now })
+export function platformIssuesOf(
+  { definition, passType, project }: Pick<DevContent, 'definition' | 'passType' | 'project'>,
+  now: Date,
+) {
+  return findPlatformIssues(definition, passType, { wallets: { all: checkers }, now, hasProject: project != null })
 }
 
 /** The image size from which the mosaic (color samples) of a strip is computed, as in an upload to the server. */
@@ -115,8 +120,8 @@ export function createWarnings() {
   }
 }
 
-export function scopeOf({ name, definition }: DevContent, holder: DevHolder | undefined): Scope {
-  const scope = new Map(sampleScope(definition)).set('template.name', name)
+export function scopeOf({ name, project, definition }: DevContent, holder: DevHolder | undefined): Scope {
+  const scope = new Map(sampleScope(definition)).set('template.name', name).set('project.name', project ?? '')
   if (!holder) return scope
   scope.set('pass.externalPassId', holder.externalPassId).set('pass.label', holder.label)
   const values = new Map(Object.entries(holder.variables))

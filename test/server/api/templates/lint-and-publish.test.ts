@@ -15,6 +15,8 @@ const apple = (keys: object) => ({ design, apple: keys })
 const google = (keys: object) => ({ design, google: keys })
 const ofObject = (keys: object) => google({ object: keys })
 
+const ofProject = google({ kind: 'eventTicket', class: { issuerName: '{{project.name}}' } })
+
 const broken: [string, object, PassType?][] = [
   ['an unknown placeholder', { design: { ...design, logoText: '{{nobody}}' } }],
   ['an unknown placeholder of a system variable', { design: { ...design, description: '{{pass.nothing}}' } }],
@@ -73,6 +75,7 @@ const broken: [string, object, PassType?][] = [
     { design: { ...design, barcode: { format: 'ean13', message: '4006381333932' } } },
   ],
   ['an unknown field of a Google class', google({ class: { nothing: 1 } })],
+  ['a required text that consists of the name of a project, without a project', ofProject],
 ]
 
 /** Runs `template lint FILE --json`, and returns its exit code and the paths of its errors. */
@@ -117,6 +120,13 @@ describe.each(oneDialect)('on %s', (dialect) => {
       )
     },
   )
+
+  test('template lint accepts a required text that consists of the name of the project of the file', async () => {
+    const file = join(temporaryFolder(), 'template.json')
+    const template = { key: 'x', name: 'x', project: 'Fair', passType: 'generic', definition: ofProject }
+    writeFileSync(file, JSON.stringify(template))
+    expect(await lint(file)).toEqual({ code: 0, paths: [] })
+  })
 
   const examples = join(import.meta.dirname, '../../../../examples')
   test.each(readdirSync(examples).filter((name) => existsSync(join(examples, name, 'template.json'))))(

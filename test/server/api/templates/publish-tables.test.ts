@@ -45,7 +45,7 @@ async function publish(input: unknown, passType: PassType): Promise<string[]> {
   const issues = checkDefinition(data)
   if (issues.length === 0) {
     const wallets = { all: [appleWallet, googleWallet] }
-    issues.push(...(await findPlatformIssues(inLanguage(data), passType, { wallets, now: at })))
+    issues.push(...(await findPlatformIssues(inLanguage(data), passType, { wallets, hasProject: true, now: at })))
   }
   return issues.map(({ path }) => path.join('.'))
 }
