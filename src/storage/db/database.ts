@@ -67,7 +67,7 @@ export interface DatabaseOptions {
 }
 
 /** The maximum time, in milliseconds, that a statement waits for locks or a request waits for a connection. */
-export const BUSY_TIMEOUT_MS = 5_000
+const BUSY_TIMEOUT_MS = 5_000
 
 /**
  * The interval between attempts to configure a SQLite connection, in milliseconds. If several processes switch a new
