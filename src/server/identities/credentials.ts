@@ -6,9 +6,8 @@ import {
   type AppleCredentials,
   type AppleIdentity,
   type CredentialSource,
-  parseCertificate,
+  parseKeyPair,
   readAppleIdentity,
-  readKey,
 } from '../../wallets/apple/apple-identity.ts'
 import { isPkcs12, readPkcs12 } from '../../wallets/apple/pkcs12.ts'
 import type { KeylessOptions } from '../../wallets/google/api/keyless.ts'
@@ -86,19 +85,6 @@ export async function resealIdentities(store: Store, keys: ServerKeys, log: Pick
   }
 }
 
-/** Converts a certificate in PEM or DER to PEM. @throws CredentialError */
-export function toPem(source: AppleCredentials['certificate']): string {
-  return parseCertificate(source, 'certificate').toString()
-}
-
-/**
- * Returns a private key as PEM without a passphrase, for encryption under the server key.
- * @throws CredentialError
- */
-export function toKeyPem(key: AppleCredentials['key']): string {
-  return readKey(key).export({ type: 'pkcs8', format: 'pem' }) as string
-}
-
 /** Imports the module on demand, because it loads slowly, and key files do not need it. */
 async function loadKeyless(options: KeylessOptions): Promise<GoogleSigner> {
   const { createKeylessIdentity } = await import('../../wallets/google/api/keyless.ts')
@@ -106,15 +92,18 @@ async function loadKeyless(options: KeylessOptions): Promise<GoogleSigner> {
 }
 
 /**
- * Reads the credentials that the flags name, without checking them.
+ * Reads the credentials that the flags name. Checks the key only if --apple-wwdr is missing.
  * @throws CredentialError
  */
 export function readAppleCredentials({ apple }: Pick<Config, 'apple'>): AppleCredentials {
   const { certificate, key, keyPassphrase, wwdr, passTypeIdentifier, teamIdentifier } = apple
   const given = readSecret(required(certificate, '--apple-certificate'), '--apple-certificate')
   const keyGiven = isPkcs12(given) ? undefined : readSecret(required(key, '--apple-key'), '--apple-key')
+  const pass = readPassFiles({ certificate: given, key: keyGiven }, keyPassphrase)
+  // Report a wrong key before the missing flag.
+  if (wwdr === undefined) parseKeyPair(pass)
   return {
-    ...readPassFiles({ certificate: given, key: keyGiven }, keyPassphrase),
+    ...pass,
     wwdr: readSecret(required(wwdr, '--apple-wwdr'), '--apple-wwdr'),
     passTypeIdentifier,
     teamIdentifier,

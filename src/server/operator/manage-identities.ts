@@ -7,18 +7,17 @@ import {
   SERVER_IDENTITY,
   type StoredIdentity,
 } from '../../storage/workspaces/identities-repository.ts'
-import { type AppleCredentials, type AppleIdentity, parseAppleIdentity } from '../../wallets/apple/apple-identity.ts'
+import {
+  type AppleCredentials,
+  type AppleIdentity,
+  parseAppleIdentity,
+  parseCertificate,
+  parseKeyPair,
+} from '../../wallets/apple/apple-identity.ts'
 import { assertIssuerId } from '../../wallets/google/google-identity.ts'
 import { loadServerKeys } from '../boot/server-key.ts'
 import { type Config, readSecret } from '../config.ts'
-import {
-  type AppleSecrets,
-  readGoogleSigner,
-  readPassFiles,
-  sealSecrets,
-  toKeyPem,
-  toPem,
-} from '../identities/credentials.ts'
+import { type AppleSecrets, readGoogleSigner, readPassFiles, sealSecrets } from '../identities/credentials.ts'
 import { makeSandboxIssuer, makeSandboxPass } from '../identities/sandbox.ts'
 import { findProjectsOfToken } from './manage-tokens.ts'
 import {
@@ -319,11 +318,15 @@ export function readFiles(
     { certificate: readSecret(certificate, '--certificate'), key: key === undefined ? key : readSecret(key, '--key') },
     passphrase,
   )
-  // Parse these files before the check for --wwdr, so that swapped files are reported first.
-  const [certificatePem, keyPem] = [toPem(pass.certificate), toKeyPem(pass.key)]
+  // Parse these files before the check for --wwdr, so that a wrong file is reported first.
+  const { leaf, key: passKey } = parseKeyPair(pass)
   const intermediate = wwdr === undefined ? known : readSecret(wwdr, '--wwdr')
   if (!intermediate) throw new OperatorError("Also give Apple's intermediate certificate: --wwdr (WWDR G4).")
-  return { certificate: certificatePem, key: keyPem, wwdr: toPem(intermediate) }
+  return {
+    certificate: leaf.toString(),
+    key: passKey.export({ type: 'pkcs8', format: 'pem' }) as string,
+    wwdr: parseCertificate(intermediate, 'WWDR certificate').toString(),
+  }
 }
 
 /** Runs the certificate checks that a server runs when it starts. @throws CredentialError if one fails */

@@ -48,17 +48,25 @@ export function parseAppleIdentity(credentials: AppleCredentials, at: Date): App
 
 /** Does the same as parseAppleIdentity, but accepts expired certificates, although they cannot sign passes. */
 export function readAppleIdentity(credentials: AppleCredentials): AppleIdentity {
-  const leaf = parseCertificate(credentials.certificate, 'pass certificate')
+  const { leaf, key } = parseKeyPair(credentials)
   const wwdr = parseCertificate(credentials.wwdr, 'WWDR certificate')
-  const key = parseKey(credentials.key)
-  assertKeyMatches(leaf, key, credentials)
   const subject = readSubject(leaf, credentials)
   assertIssued(leaf, wwdr, credentials)
   return { ...subject, certificatePem: leaf.toString(), key, certificate: toParsed(leaf), wwdr: toParsed(wwdr) }
 }
 
+type KeyPairSources = Pick<AppleCredentials, 'certificate' | 'key'>
+
+/** Reads a pass certificate and its key. @throws CredentialError if the key does not belong to the certificate */
+export function parseKeyPair(sources: KeyPairSources): { leaf: X509Certificate; key: KeyObject } {
+  const leaf = parseCertificate(sources.certificate, 'pass certificate')
+  const key = parseKey(sources.key)
+  assertKeyMatches(leaf, key, sources)
+  return { leaf, key }
+}
+
 /** Checks that a key belongs to a certificate. @throws CredentialError */
-export function assertKeyMatches(leaf: X509Certificate, key: KeyObject, { certificate, key: from }: AppleCredentials) {
+export function assertKeyMatches(leaf: X509Certificate, key: KeyObject, { certificate, key: from }: KeyPairSources) {
   if (leaf.checkPrivateKey(key)) return
   throw new CredentialError(
     `The private key in ${from.source} does not belong to the pass certificate in ${certificate.source}: give the key with which the certificate was requested.`,
@@ -131,7 +139,7 @@ export function parseKey(credential: AppleCredentials['key']): KeyObject {
 }
 
 /** Reads a private key in PEM or DER. @throws CredentialError */
-export function readKey({ source, pem, passphrase }: AppleCredentials['key']): KeyObject {
+function readKey({ source, pem, passphrase }: AppleCredentials['key']): KeyObject {
   const bytes = Buffer.from(pem)
   const isPem = bytes.includes('-----BEGIN')
   try {

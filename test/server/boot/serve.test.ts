@@ -131,6 +131,15 @@ describe('rejects a start that would lose phones:', () => {
   )
 })
 
+test('reports a key of another certificate before a missing --apple-wwdr', async () => {
+  const databaseUrl = await emptyDatabase('sqlite')
+  const { certificate, key } = await credentialsFor('pass.com.example.tickets')
+  const { key: otherKey } = await credentialsFor('pass.com.other')
+  const start = (apple: Config['apple']) => startWith({ databaseUrl, apple })
+  await expect(start({ certificate, key: otherKey })).rejects.toThrow('does not belong')
+  await expect(start({ certificate, key })).rejects.toThrow('--apple-wwdr is missing')
+})
+
 const credentials = new Map<string, Promise<Config['apple']>>()
 
 function credentialsFor(passTypeIdentifier: string): Promise<Config['apple']> {

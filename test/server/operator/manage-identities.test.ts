@@ -34,12 +34,14 @@ test('accepts spaces within an identity name, and rejects leading and trailing o
   }
 })
 
-test('reports a swapped certificate and key before a missing intermediate certificate', async () => {
+test('reports a wrong certificate or key before a missing intermediate certificate', async () => {
   const config = await operator()
   const { certificate, key } = await makeAppleChain(temporaryFolder())
   const add = (from: { certificate: string; key: string }) => addApple(config, { name: 'club', from, at })
   await expect(add({ certificate: key, key: certificate })).rejects.toThrow(`${key} is not a certificate`)
   await expect(add({ certificate, key })).rejects.toThrow('--wwdr')
+  const { key: otherKey } = await makeAppleChain(temporaryFolder())
+  await expect(add({ certificate, key: otherKey })).rejects.toThrow(`${otherKey} does not belong`)
 })
 
 test('using a retired identity reactivates it, since its issuer can have no other one', async () => {

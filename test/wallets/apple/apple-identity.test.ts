@@ -113,6 +113,11 @@ test('rejects the key of another certificate', () => {
   )
 })
 
+test('reports the key of another certificate before a problem of the intermediate certificate', () => {
+  const key = { source: 'certs/other.pem', pem: stranger.keyPem }
+  expect(rejection({ key, wwdr: { source: 'certs/w.pem', pem: '' } })).toContain('does not belong')
+})
+
 test("rejects an intermediate that did not issue the certificate, even with the issuer's name", () => {
   expect(rejection({ wwdr: { source: 'certs/g3.pem', pem: stranger.wwdrPem } })).toMatch(
     /^The WWDR certificate in certs\/g3\.pem did not issue the pass certificate in certs\/pass\.pem: download /,
