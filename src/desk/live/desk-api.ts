@@ -3,7 +3,18 @@ import { type Endpoint, endpoints, pathOf } from '../../client/endpoints.ts'
 import { eachPage } from '../../client/paginate.ts'
 import type { Page } from '../../core/contract/schemas/common.ts'
 import { parseJson } from '../../core/json.ts'
-import type { Access } from './session.ts'
+import type { Grant } from '../../core/rules/people/person-roles.ts'
+
+/** The session of a person who signed in. The browser adds the session cookie to requests. */
+export interface Session {
+  email: string
+  roles: Grant[]
+  /** The token for requests that change something. Other sites do not know it, so they cannot forge such requests. */
+  csrfToken: string
+}
+
+/** An access token, or the session of a person. */
+export type Access = string | Session
 
 /** An entry of the audit log about a change of a pass. */
 export interface HistoryEntry {

@@ -1,16 +1,4 @@
-import type { Grant } from '../../core/rules/people/person-roles.ts'
-import { ApiRejection, requireOk } from './desk-api.ts'
-
-/** The session of a person who signed in. The browser adds the session cookie to requests. */
-export interface Session {
-  email: string
-  roles: Grant[]
-  /** The token for requests that change something. Other sites do not know it, so they cannot forge such requests. */
-  csrfToken: string
-}
-
-/** An access token, or the session of a person. */
-export type Access = string | Session
+import { ApiRejection, requireOk, type Session } from './desk-api.ts'
 
 /** Returns whether people can sign in at this server. If they can, the server adds an element to the page. */
 export function canSignIn(): boolean {

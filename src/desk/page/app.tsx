@@ -3,11 +3,18 @@ import { render } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Scope } from '../../core/route.ts'
 import type { DeskLanguage } from '../language.ts'
-import { ApiRejection, createApi, createServerClock, openEvents, type ServerClock } from '../live/desk-api.ts'
+import {
+  type Access,
+  ApiRejection,
+  createApi,
+  createServerClock,
+  openEvents,
+  type ServerClock,
+} from '../live/desk-api.ts'
 import { createFeed, type FeedState } from '../live/feed.ts'
 import { canListProjects, listProjects, type Project } from '../live/load-projects.ts'
 import { problemOf } from '../live/problems.ts'
-import { type Access, findSession, signOut } from '../live/session.ts'
+import { findSession, signOut } from '../live/session.ts'
 import { ActionDialog } from './action-dialog.tsx'
 import { Board } from './board.tsx'
 import { type Desk, DeskContext, type OpenAction, useDesk, useFeed } from './desk-context.ts'
