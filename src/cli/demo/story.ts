@@ -122,8 +122,11 @@ export async function runDemo({ folder, onStep, onPicture, drawing }: StoryOptio
     await showCoffeeCard(stage, project.id)
     await step('Void a pass and receive the event', () => receiveVoid(rows.at(-1)!.passId, stage), describeEvent)
   } finally {
-    await client.close()
-    await server.stop()
+    try {
+      await client.close()
+    } finally {
+      await server.stop()
+    }
   }
   return steps
 }
