@@ -1,6 +1,6 @@
 import { Args, Flags } from '@oclif/core'
 import type { ClientOptions } from '../../client/client.ts'
-import { parsePath, rawCellsFlag, skipFlag } from '../arguments/list-flags.ts'
+import { parseOut, rawCellsFlag, skipFlag } from '../arguments/list-flags.ts'
 import { CliError, InterruptedError, UsageError } from '../command/cli-error.ts'
 import { ClientCommand, PATIENT_ATTEMPTS } from '../command/client-command.ts'
 import { forceFlag } from '../command/existing-file.ts'
@@ -43,8 +43,10 @@ export const bulkFlags = {
     default: 'externalPassId',
   }),
   failures: Flags.string({
-    summary: 'File to write: the failed rows and their errors, as input for another run.',
-    parse: parsePath,
+    summary:
+      'Output file: the failed rows and their errors, as input for another run. With - (stdout), the command keeps no ' +
+      'journal.',
+    parse: parseOut,
   }),
   restart: Flags.boolean({ summary: 'Ignore the journal of an earlier run, and start with the first row.' }),
   force: forceFlag,
@@ -83,8 +85,12 @@ export abstract class BulkCommand extends ClientCommand {
     action: RowAction<Item, Name>,
     { file, flags, plan }: BulkCall<Name>,
   ) {
-    const isStdoutTaken = flags.out === '-'
-    if (isStdoutTaken && this.jsonEnabled()) throw new UsageError('--json and --out - both write to stdout: remove one')
+    const toStdout = [
+      ...(this.jsonEnabled() ? ['--json'] : []),
+      ...(['out', 'failures'] as const).filter((name) => flags[name] === '-').map((name) => `--${name} -`),
+    ]
+    if (toStdout.length > 1) throw new UsageError(`Only one of ${toStdout.join(' and ')} can write to stdout`)
+    const isStdoutTaken = flags.out === '-' || flags.failures === '-'
     const goOn = goOnWith(flags, { hasJournal: !isReadOnce(file) && !isStdoutTaken })
     using stop = onInterrupt(
       () => {
@@ -135,9 +141,9 @@ export abstract class BulkCommand extends ClientCommand {
           details: { ...flatten(summary), command: repeat() },
         })
       }
-      if (isStdoutTaken) this.note(showSummary(summary, outcomes))
-      else this.log(showSummary(summary, outcomes))
-      if (summary.dryRun) this.log(`\n${showFirst(summary, outcomes)}`)
+      const print = (text: string) => (isStdoutTaken ? this.note(text) : this.log(text))
+      print(showSummary(summary, outcomes))
+      if (summary.dryRun) print(`\n${showFirst(summary, outcomes)}`)
       else if (summary.errors.length > 0) this.note(showErrors(summary))
       if (summary.failing > 0) process.exitCode = 1
       return flatten(summary)
@@ -152,10 +158,10 @@ function flatten<Name extends string>({ counts, failing, first, ...summary }: Bu
   return { ...summary, ...counts, ...(summary.dryRun && { first }) }
 }
 
-function goOnWith({ out = '-', failures, force }: BulkFlags, { hasJournal }: { hasJournal: boolean }): string {
+function goOnWith({ out = '-', failures = '-', force }: BulkFlags, { hasJournal }: { hasJournal: boolean }): string {
   if (hasJournal) return `resume with: ${repeat()}`
   // Without a journal, the repeated run replaces the files that this run wrote.
-  const replaces = !force && (out !== '-' || failures !== undefined)
+  const replaces = !force && (out !== '-' || failures !== '-')
   return `send the same input again (nothing is done twice): ${repeat()}${replaces ? ' --force' : ''}`
 }
 

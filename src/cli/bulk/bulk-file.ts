@@ -30,7 +30,7 @@ export interface BulkOptions {
   file: string
   /** The origin of the server. A run with another server cannot resume the journal. */
   server: string
-  /** The output file, or `-` for stdout. With stdout, each run begins with the first row. */
+  /** An output file, or `-` for stdout. With stdout, each run begins with the first row. */
   out: string | undefined
   failures: string | undefined
   dryRun: boolean
@@ -59,7 +59,8 @@ export async function runFile<Item, Name extends string>(
   const { file, dryRun, stop, note } = options
   // Do not keep a journal if the input is a pipe, which cannot be read again, or the output is stdout, which cannot be
   // truncated.
-  const journalPath = isReadOnce(file) || options.out === '-' || dryRun ? undefined : `${file}.journal`
+  const isStdoutTaken = options.out === '-' || options.failures === '-'
+  const journalPath = isReadOnce(file) || isStdoutTaken || dryRun ? undefined : `${file}.journal`
   rejectOverwriting(options, journalPath, action.command)
   for (const path of [options.out, options.failures]) if (path !== undefined) rejectPipe(path, OR_STDOUT)
   // Keep the heap small, because rows are short-lived. By default, V8's heap grows to 235 MB over a million rows; with
@@ -113,7 +114,7 @@ export async function runFile<Item, Name extends string>(
     await using failures = await write(options.failures, start.failuresBytes, failuresHeader(columns))
     const began = { done: start.bytes, rows: start.rows, failed: start.failing }
     // If the result rows are printed on the terminal, show no progress bar, because the bar would overwrite rows.
-    const isShown = options.out === '-' && process.stdout.isTTY
+    const isShown = isStdoutTaken && process.stdout.isTTY
     using progress = isShown ? undefined : await startProgress({ total: await sizeOf(file), start: began })
     const logAboveProgress = progress?.note ?? note
     const client = options.sender(retryNotes(logAboveProgress))
@@ -156,7 +157,7 @@ function again(entry: JournalEntry, outcomes: readonly Outcome[]): JournalEntry 
   return { ...entry, counts }
 }
 
-const OR_STDOUT = 'name a file, or give --out - for stdout.'
+const OR_STDOUT = 'name a file, or give - for stdout.'
 
 function rejectOverwriting(
   { file, out, failures, force }: BulkOptions,
@@ -255,7 +256,7 @@ export function showSummary(summary: BulkSummary, outcomes: readonly Outcome[]):
     ['Done before', alreadyDone > 0 ? count(alreadyDone) : null],
     ['Time', `${duration(summary.seconds)} (${count(Math.round(summary.rowsPerSecond))} rows/s)`],
     ['Links', summary.out === '-' ? null : summary.out],
-    ['Failures', summary.failures],
+    ['Failures', summary.failures === '-' ? null : summary.failures],
   ])
   return summary.dryRun ? `Plan: the expected result of a run.\n\n${numbers}` : numbers
 }
@@ -282,7 +283,9 @@ export function showFirst({ counts, first, failures }: BulkSummary, outcomes: re
 export function showErrors({ errors, failing, failures }: BulkSummary): string {
   const lines = errors.map(lineOf)
   if (failing > errors.length) {
-    const where = failures ? `${failures} contains all of them` : '--failures FILE writes all of them'
+    const where = failures
+      ? `${failures === '-' ? 'stdout' : failures} contains all of them`
+      : '--failures FILE writes all of them'
     lines.push(`${count(failing)} rows failed; ${where}`)
   }
   return lines.join('\n')

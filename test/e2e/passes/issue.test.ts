@@ -304,6 +304,23 @@ test('replaces a file only with --force, unless an earlier run of the same input
   expect([stdout.exitCode, stdout.stdout.split('\n').length]).toEqual([0, 2])
 })
 
+test.each(['-', '/dev/stdout'])('writes only the failed rows to stdout with --failures %s', async (failures) => {
+  const { server, folder, templateId } = await setUp()
+  writeFileSync(join(folder, 'file.csv'), csv([['T-1', 'Ada', '', '']]))
+  const args = ['issue', 'file.csv', '--template', templateId, '--failures', failures]
+  for (const mode of [[], ['--dry-run']]) {
+    const { stdout, stderr } = await run([...args, ...mode], server, { cwd: folder })
+    expect(stdout).toBe('externalPassId,label,seat,day,error\nT-1,Ada,,,seat: Is required (Seat)')
+    expect(stderr).toMatch(/^Rows +1$/m)
+  }
+  expect(existsSync(join(folder, 'file.csv.journal'))).toBe(false)
+  const both = await run([...args, '--out', '-'], server, { cwd: folder })
+  expect([both.exitCode, both.stderr]).toEqual([
+    2,
+    expect.stringContaining('Only one of --out - and --failures - can write'),
+  ])
+})
+
 test('reads and writes semicolons, a byte order mark, CRLF, quotes, and empty lines unchanged', async () => {
   const setup = await setUp()
   const { server, folder, templateId } = setup
