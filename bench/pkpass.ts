@@ -20,7 +20,7 @@ const WARM_UP_SECONDS = 2
 const targets = { timesPeer: 40, ofAllCores: 0.85, ofVariants: 0.6 }
 const cores = availableParallelism()
 
-const { letHeapGrow } = await built<typeof import('../src/server/boot/serve.ts')>('server/boot/serve.js')
+const { letHeapGrow } = await built<typeof import('../src/server/boot/heap.ts')>('server/boot/heap.js')
 letHeapGrow()
 
 const at = new Date()

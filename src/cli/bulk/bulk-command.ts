@@ -85,10 +85,11 @@ export abstract class BulkCommand extends ClientCommand {
     action: RowAction<Item, Name>,
     { file, flags, plan }: BulkCall<Name>,
   ) {
-    const toStdout = [
-      ...(this.jsonEnabled() ? ['--json'] : []),
-      ...(['out', 'failures'] as const).filter((name) => flags[name] === '-').map((name) => `--${name} -`),
-    ]
+    const toStdout = Object.entries({
+      '--json': this.jsonEnabled(),
+      '--out -': flags.out === '-',
+      '--failures -': flags.failures === '-',
+    }).flatMap(([name, isGiven]) => (isGiven ? [name] : []))
     if (toStdout.length > 1) throw new UsageError(`Only one of ${toStdout.join(' and ')} can write to stdout`)
     const isStdoutTaken = flags.out === '-' || flags.failures === '-'
     const goOn = goOnWith(flags, { hasJournal: !isReadOnce(file) && !isStdoutTaken })

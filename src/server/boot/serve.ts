@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
 import { toNodeHandler } from 'h3/node'
 import type { Platform } from '../../core/contract/schemas/platform.ts'
 import { SetupError } from '../../core/errors.ts'
@@ -82,15 +81,7 @@ export interface ServeOptions {
  * @throws SetupError if the server cannot start; the reason of `stop` if it aborts before the server serves
  */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
-  const {
-    config,
-    log,
-    clock = () => new Date(),
-    version = 'unknown',
-    makesFirstToken = true,
-    onFirstToken,
-    stop,
-  } = options
+  const { config, log, clock = () => new Date(), version = 'unknown', makesFirstToken = true, stop } = options
   await assertSound(config.databaseUrl)
   const database = openDatabase(config.databaseUrl)
   const metrics = createMetrics()
@@ -238,7 +229,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     }
     // Create the token only after the listener has started: if the start failed, the token would never be shown.
     const first = makesFirstToken ? await createFirstToken(store, clock()) : undefined
-    if (first) await onFirstToken?.(first.text)
+    if (first) await options.onFirstToken?.(first.text)
     const lacksToken = !first && (await store.tokens.isUnused())
     const ending = await endingTokens(store, clock())
     if (ending.length > 0) log.warn({ tokens: ending }, 'tokens expire within 30 days: run "passes token rotate"')
@@ -345,17 +336,4 @@ async function requireSamePassType({ apple }: ServerIdentities, store: Store): P
       `${known} (--apple-certificate, --apple-key; Apple renews it for the same identifier), or use a separate ` +
       `database for ${passTypeIdentifier}.`,
   )
-}
-
-/** The growth of the heap after which V8 runs a full collection, in percent of the size after the last collection. */
-const GROWTH_PERCENT = 200
-
-/**
- * Makes V8 delay a full collection until the heap is three times as large as after the last one. By default, V8 ran up
- * to ten full collections per second while the server created packages of 100 KB. These collections took a fifth of
- * the time. V8 counts buffers toward the heap, and the server allocates more buffers between two young-generation
- * collections than a small heap is allowed to grow. With `--max-old-space-size`, V8 can still collect earlier.
- */
-export function letHeapGrow(): void {
-  setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`)
 }

@@ -314,10 +314,8 @@ export function readFiles(
   { certificate, key, passphrase, wwdr }: AppleFiles,
   known?: AppleCredentials['wwdr'],
 ): AppleSecrets {
-  const pass = readPassFiles(
-    { certificate: readSecret(certificate, '--certificate'), key: key === undefined ? key : readSecret(key, '--key') },
-    passphrase,
-  )
+  const passKeySource = key === undefined ? undefined : readSecret(key, '--key')
+  const pass = readPassFiles({ certificate: readSecret(certificate, '--certificate'), key: passKeySource }, passphrase)
   // Parse these files before the check for --wwdr, so that a wrong file is reported first.
   const { leaf, key: passKey } = parseKeyPair(pass)
   const intermediate = wwdr === undefined ? known : readSecret(wwdr, '--wwdr')
