@@ -17,8 +17,8 @@ vi.mock('../../../src/client/client.ts', () => ({
 test('stops the server of the demo even if the client does not close', async () => {
   const run = runDemo({
     folder: temporaryFolder(),
-    onStep: () => {},
-    onPicture: () => {},
+    onStep: () => undefined,
+    onPicture: () => undefined,
     drawing: { colorDepth: 1, width: 80 },
   })
   await expect(run).rejects.toThrow('the client does not close')
