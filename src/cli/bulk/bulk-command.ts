@@ -85,13 +85,10 @@ export abstract class BulkCommand extends ClientCommand {
     action: RowAction<Item, Name>,
     { file, flags, plan }: BulkCall<Name>,
   ) {
-    const toStdout = Object.entries({
-      '--json': this.jsonEnabled(),
-      '--out -': flags.out === '-',
-      '--failures -': flags.failures === '-',
-    }).flatMap(([name, isGiven]) => (isGiven ? [name] : []))
+    const toStdout = (['out', 'failures'] as const).filter((name) => flags[name] === '-').map((name) => `--${name} -`)
+    const isStdoutTaken = toStdout.length > 0
+    if (this.jsonEnabled()) toStdout.unshift('--json')
     if (toStdout.length > 1) throw new UsageError(`Only one of ${toStdout.join(' and ')} can write to stdout`)
-    const isStdoutTaken = flags.out === '-' || flags.failures === '-'
     const goOn = goOnWith(flags, { hasJournal: !isReadOnce(file) && !isStdoutTaken })
     using stop = onInterrupt(
       () => {
