@@ -219,8 +219,8 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
     await member('anna@example.com', 'reader')
     for (const where of [other, await api.workspace()]) await member('several@example.com', 'reader', where)
     for (const account of [
-      { sub: '5', email: 'nobody@example.com', email_verified: true },
-      { sub: '5', email: 'nobody@example.com', email_verified: false },
+      { sub: '5', email: 'unknown@example.com', email_verified: true },
+      { sub: '5', email: 'unknown@example.com', email_verified: false },
       { sub: '6', email: 'several@example.com', email_verified: true },
     ]) {
       provider.account = { sub: '1', email: 'anna@example.com', email_verified: true }
