@@ -10,7 +10,7 @@ export function signInAddress(): string {
   return `./desk/login?${new URLSearchParams({ return: location.search })}`
 }
 
-/** @throws ApiRejection, for example if the workspace is suspended, or an error of fetch if this server does not respond */
+/** @throws ApiRejection, such as for a suspended workspace, or an error of fetch if this server does not respond */
 export async function findSession(): Promise<Session | null> {
   if (!canSignIn()) return null
   const answer = await fetch('./desk/session', { cache: 'no-store', redirect: 'error' })

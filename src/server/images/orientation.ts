@@ -13,7 +13,7 @@ const JPEG_START_BYTES = 2
 export function withOrientation(contentType: ImageType, image: Buffer, orientation = 1): Buffer {
   if (orientation === 1) return image
   // A TIFF header, and a directory with one entry: tag 0x0112, one 16-bit number.
-  const exif = Buffer.from('4d4d002a000000080001011200030000000100000000' + '00000000', 'hex')
+  const exif = Buffer.from('4d4d002a00000008000101120003000000010000000000000000', 'hex')
   exif.writeUInt16BE(orientation, 18)
   const isPng = contentType === 'image/png'
   const at = isPng ? PNG_HEADER_BYTES : JPEG_START_BYTES

@@ -25,9 +25,9 @@ export interface Database extends Connections {
   dialect: Dialect
   /**
    * Returns connections for the requests of a party: a workspace, all callers without a token, or HEALTH_CHECK.
-   * Statements outside a transaction have a time limit (see `isTooSlow`). A party has a limited share of the connections, and waits at most
-   * BUSY_TIMEOUT_MS for one. On SQLite, set `isLarge` for large writes, such as batches: they get the priority of the
-   * party's jobs, below its other requests.
+   * Statements outside a transaction have a time limit (see `isTooSlow`). A party has a limited share of the
+   * connections, and waits at most BUSY_TIMEOUT_MS for one. On SQLite, set `isLarge` for large writes, such as batches:
+   * they get the priority of the party's jobs, below its other requests.
    */
   forRequests(party: string, isLarge?: boolean): Connections
   /** Like `forRequests`, for requests without a token that write to a pass or page of this workspace. */

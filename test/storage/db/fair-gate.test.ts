@@ -212,6 +212,23 @@ test('a heavy user notices a neighbor that used less, although a third workspace
   }
 })
 
+test('the workspace that used less recently is the lighter one, although another had the first turns', async () => {
+  vi.useFakeTimers()
+  try {
+    const gate = new FairGate({ places: 10, share: 3, shareWithNeighbors: 1 })
+    const { order, enter, stay } = watched(gate)
+    enter('much')
+    await stay('much', 90)
+    for (const party of ['much', 'little']) enter(party)
+    await stay('little', 20)
+    for (const party of ['much', 'much', 'little', 'little']) enter(party)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(order.slice(3)).toEqual(['little', 'little'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 test('separates the places of requests and jobs, whose workspace has one smaller share next to a neighbor', async () => {
   vi.useFakeTimers()
   try {
