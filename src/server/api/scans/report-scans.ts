@@ -1,6 +1,5 @@
 import { MAX_LOCKED_REPORTS } from '../../../core/bounds.ts'
-import type { OfflineScan } from '../../../core/contract/scanner.ts'
-import type { LedgerReason, ScanItem } from '../../../core/contract/schemas/scan-shapes.ts'
+import type { OfflineResults, OfflineScan } from '../../../core/contract/scanner.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { ledgerReason } from '../../../core/rules/redemption/scan-reasons.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
@@ -14,12 +13,7 @@ import { type PendingScan, recordTogether, takenRef } from './record-scan.ts'
 import { atDoor, inZone, toScanItem } from './scan-shapes.ts'
 import { noZone } from './zone-scans.ts'
 
-export interface ReportedScan {
-  externalRef: string
-  scan: ScanItem
-  conflict: LedgerReason | null
-  idempotentReplay: boolean
-}
+type ReportedScan = OfflineResults['results'][number]
 
 type ProjectScan = OfflineScan & { projectId: string | undefined }
 
