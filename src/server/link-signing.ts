@@ -48,22 +48,13 @@ const DAY_MS = 86_400_000
 const MIN_DAYS = 30
 
 /** @param key the subkey for links, from the current server key */
-export function signLink({ kind, ...facts }: Link, key: LinkKey): string {
-  return sign(kind, toBytes(facts), key)
-}
-
-/** Returns the bytes of a token with all facts except the kind. All links of a pass share these bytes. */
-function toBytes({ workspaceId, passId, generation, expiresAt }: Omit<Link, 'kind'>): Buffer {
+export function signLink({ kind, workspaceId, passId, generation, expiresAt }: Link, key: LinkKey): string {
   const bytes = Buffer.alloc(FACTS_BYTES + TAG_BYTES)
+  bytes[0] = (VERSION << 4) | linkKinds.indexOf(kind)
   parseUuid(workspaceId).copy(bytes, 1)
   parseUuid(passId).copy(bytes, 17)
   bytes.writeUInt32BE(generation, 33)
   bytes.writeUIntBE(Math.ceil(expiresAt.getTime() / 1000), 37, 5)
-  return bytes
-}
-
-function sign(kind: LinkKind, bytes: Buffer, key: LinkKey): string {
-  bytes[0] = (VERSION << 4) | linkKinds.indexOf(kind)
   tagOf(bytes.subarray(0, FACTS_BYTES), key).copy(bytes, FACTS_BYTES)
   return bytes.toString('base64url')
 }
@@ -119,8 +110,8 @@ export function createLinks({ keys, publicUrl, platforms: configured, ttlDays }:
   const acceptedKeys = [keys.current, ...keys.previous].map((key) => createSecretKey(deriveKey(key, 'links')))
   const signingKey = acceptedKeys[0]!
   const urlsOf = (facts: Pick<Link, 'workspaceId' | 'passId' | 'generation'>, expiresAt: Date | null, at: Date) => {
-    const bytes = toBytes({ ...facts, expiresAt: linkExpiry(expiresAt, at, ttlDays) })
-    return (kind: LinkKind) => `${publicUrl}/l/${sign(kind, bytes, signingKey)}`
+    const link = { ...facts, expiresAt: linkExpiry(expiresAt, at, ttlDays) }
+    return (kind: LinkKind) => `${publicUrl}/l/${signLink({ kind, ...link }, signingKey)}`
   }
   const linksOf = ({ workspaceId, id: passId, linkGeneration: generation, expiresAt }: StoredPass, at: Date) =>
     urlsOf({ workspaceId, passId, generation }, expiresAt, at)
