@@ -21,16 +21,7 @@ export interface Bundle {
   leave(): void
 }
 
-export interface PackagesOptions {
-  maxBytes?: number
-  /** The maximum number of signatures in progress or queued. `maxSigningOfWorkspace` limits each workspace. */
-  maxSigning?: number
-  maxSigningOfWorkspace?: number
-  maxBundleBytes?: number
-  /** The maximum bytes of bundles in transfer, for all workspaces. Each workspace can use half of them. */
-  maxSendingBytes?: number
-  log?: Pick<Logger, 'warn'>
-}
+export type PackagesOptions = Partial<typeof LIMITS> & { log?: Pick<Logger, 'warn'> }
 
 interface SignablePackage extends UnsignedPackage {
   sign(at: Date): Promise<Buffer>
@@ -38,34 +29,37 @@ interface SignablePackage extends UnsignedPackage {
 
 const MAX_LOGGED = 1_000
 
-/** The size of the cache: a few thousand signatures. */
-const MAX_BYTES = 16 * 1024 * 1024
-
-/** The maximum numbers of running and queued signatures, in total (0.25 s of work on two cores) and per workspace. */
-const MAX_SIGNING = 1_024
-const MAX_SIGNING_OF_WORKSPACE = 512
-
 /** The number of concurrent signatures. Leaves one of the four threads of Node's pool to the database. */
 const SIGNING_AT_ONCE = 3
 
 /** The limits on bundles that are created or queued. Each contains up to ten complete packages. */
 const BUNDLES = { max: 64, maxOfOwner: 16, places: 2, toError: busy }
-/**
- * The maximum size of a bundle. It is far below the 150 MB that iPhones accept, because two bundles and their parts can
- * be in memory at the same time.
- */
-const MAX_BUNDLE_BYTES = 64 * 1024 * 1024
-/** The default of `maxSendingBytes`. A client that reads slowly holds a bundle for up to two minutes. */
-const MAX_SENDING_BYTES = 4 * MAX_BUNDLE_BYTES
+
+const LIMITS = {
+  /** The size of the cache: a few thousand signatures. */
+  maxBytes: 16 * 1024 * 1024,
+  /** The maximum number of running and queued signatures: 0.25 s of work on two cores. */
+  maxSigning: 1_024,
+  maxSigningOfWorkspace: 512,
+  /**
+   * The maximum size of a bundle. It is far below the 150 MB that iPhones accept, because two bundles and their parts
+   * can be in memory at the same time.
+   */
+  maxBundleBytes: 64 * 1024 * 1024,
+  /**
+   * The maximum bytes of bundles in transfer, for all workspaces. Each workspace can use half of them. A client that
+   * reads slowly holds a bundle for up to two minutes.
+   */
+  maxSendingBytes: 256 * 1024 * 1024,
+}
 
 /** Creates signed packages. Signatures are cached by content, so that they are never stale (decisions/0014). */
 export function createPackages(
   walletOf: (pass: StoredPass) => Promise<Pick<AppleWallet, 'preparePackage' | 'signPackage'>>,
   issuing: Pick<Issuing, 'renderForApple'>,
-  options: PackagesOptions = {},
+  { log, ...limits }: PackagesOptions = {},
 ) {
-  const { maxBytes = MAX_BYTES, maxSigning = MAX_SIGNING, maxSigningOfWorkspace = MAX_SIGNING_OF_WORKSPACE } = options
-  const { log, maxBundleBytes = MAX_BUNDLE_BYTES, maxSendingBytes = MAX_SENDING_BYTES } = options
+  const { maxBytes, maxSigning, maxSigningOfWorkspace, maxBundleBytes, maxSendingBytes } = { ...LIMITS, ...limits }
   const queue = createFairQueue({
     max: maxSigning,
     maxOfOwner: maxSigningOfWorkspace,
