@@ -55,12 +55,8 @@ const WWDR_NAME: JsonName = [
  * Creates a chain of certificates with the structure of Apple's chain. Pushes use the pass certificate as TLS client
  * certificate. No real phone trusts the chain.
  */
-export async function createSandboxApple(options: {
-  passTypeIdentifier: string
-  teamIdentifier: string
-  at: Date
-}): Promise<SandboxApple> {
-  const { passTypeIdentifier, teamIdentifier, at } = options
+export async function createSandboxApple(subject: PassSubject): Promise<SandboxApple> {
+  const { at } = subject
   const [rootKeys, wwdrKeys, passKeys, serverKeys] = await Promise.all(Array.from({ length: 4 }, generateKeys))
   const root: Party = { name: [{ CN: ['Wallet Sandbox Development Root CA'] }, ...ORGANIZATION], keys: rootKeys! }
   const wwdr: Party = { name: WWDR_NAME, keys: wwdrKeys! }
@@ -68,7 +64,7 @@ export async function createSandboxApple(options: {
   const [rootPem, wwdrPem, certificatePem, serverCertificatePem] = await Promise.all([
     issue(root, { issuer: root, at, years: 15, extensions: authority() }),
     issue(wwdr, { issuer: root, at, years: 10, extensions: authority(0) }),
-    issuePass({ passTypeIdentifier, teamIdentifier, at, keys: passKeys!, wwdr }),
+    issuePass({ ...subject, keys: passKeys!, wwdr }),
     issue(server, {
       issuer: root,
       at,
@@ -95,13 +91,10 @@ export async function createSandboxApple(options: {
   }
 }
 
-export async function createSandboxPass(options: {
-  passTypeIdentifier: string
-  teamIdentifier: string
-  at: Date
-  wwdrKeyPem: string
-}): Promise<Pick<SandboxApple, 'certificatePem' | 'keyPem'>> {
-  const { wwdrKeyPem, ...subject } = options
+export async function createSandboxPass({
+  wwdrKeyPem,
+  ...subject
+}: PassSubject & { wwdrKeyPem: string }): Promise<Pick<SandboxApple, 'certificatePem' | 'keyPem'>> {
   const keys = await generateKeys()
   const certificatePem = await issuePass({
     ...subject,
@@ -111,20 +104,25 @@ export async function createSandboxPass(options: {
   return { certificatePem, keyPem: await exportKey(keys.privateKey) }
 }
 
+interface PassSubject {
+  passTypeIdentifier: string
+  teamIdentifier: string
+  at: Date
+}
+
 /** The subject or the issuer of a certificate. */
 interface Party {
   name: JsonName
   keys: CryptoKeyPair
 }
 
-function issuePass(request: {
-  passTypeIdentifier: string
-  teamIdentifier: string
-  at: Date
-  keys: CryptoKeyPair
-  wwdr: Party
-}): Promise<string> {
-  const { passTypeIdentifier, teamIdentifier, at, keys, wwdr } = request
+function issuePass({
+  passTypeIdentifier,
+  teamIdentifier,
+  at,
+  keys,
+  wwdr,
+}: PassSubject & { keys: CryptoKeyPair; wwdr: Party }): Promise<string> {
   const name = [
     { [USER_ID]: [passTypeIdentifier] },
     { CN: ['Wallet Sandbox Development Pass Type ID'] },
