@@ -46,8 +46,6 @@ export interface ServicesOptions
   decoder?: Decoder
   /** Returns the fraction of the time since the last call in which the event loop was busy. Default: a measurement. */
   measureEventLoop?: () => number
-  /** The time after which a platform call without a response counts as hanging; see createBreakers. */
-  hangSeconds?: number
 }
 
 export interface RunningServices extends Services {
@@ -67,7 +65,6 @@ export function createServices(options: ServicesOptions): RunningServices {
     decoder,
     badges = noBadges,
     isClockOff = () => false,
-    hangSeconds,
     measureEventLoop,
     ...given
   } = options
@@ -84,7 +81,7 @@ export function createServices(options: ServicesOptions): RunningServices {
     api: withAllowedLocations(side.api, allowing),
   })
   const googleSide = wallets.google && ownGoogle && { wallet: wallets.google, ...allowLocations(ownGoogle) }
-  const breakers = createBreakers({ nameOf, clock, log, metrics, hangSeconds })
+  const breakers = createBreakers({ nameOf, clock, log, metrics })
   const walletOptions = { publicUrl, loadImageFiles: images.loadFiles }
   const openers = createOpeners({
     keys,
