@@ -1,4 +1,3 @@
-import type { Knex } from 'knex'
 import type { Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
 import { newId } from '../../core/ids.ts'
 import { afterAttempt, type DeliveryProgress, redelivered } from '../../core/rules/sending/retries.ts'
@@ -147,7 +146,12 @@ export class Deliveries extends Repository {
       const { id, progress: read } = attempt.delivery
       return { id, attempt, read, progress: afterAttempt(read, read, attempt) }
     })
-    const written = await writeProgress(this.db, workspaceId, expected, at)
+    const changes = expected.map(({ id, read, progress }) => ({
+      id,
+      set: changeOf(progress, at),
+      read: PROGRESS.write(read),
+    }))
+    const written = await updateRows(this.db, workspaceId, PROGRESS_UPDATE, changes)
     const made: RecordedAttempt[] = expected.filter(({ id }) => written.has(id))
     if (made.length < attempts.length) {
       const others = attempts.filter(({ delivery }) => !written.has(delivery.id))
@@ -232,21 +236,6 @@ function newDelivery(workspaceId: string, event: EventRow, target: Target, at: D
     createdAt: at,
     updatedAt: at,
   }
-}
-
-/** Writes the progress of deliveries, except those that changed since they were read. Returns the written IDs. */
-function writeProgress(
-  db: Knex,
-  workspaceId: string,
-  deliveries: { id: string; read: DeliveryProgress; progress: DeliveryProgress }[],
-  at: Date,
-): Promise<Set<string>> {
-  const changes = deliveries.map(({ id, read, progress }) => ({
-    id,
-    set: changeOf(progress, at),
-    read: PROGRESS.write(read),
-  }))
-  return updateRows(db, workspaceId, PROGRESS_UPDATE, changes)
 }
 
 const PROGRESS_UPDATE: RowsUpdate = {
