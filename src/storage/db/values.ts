@@ -45,19 +45,11 @@ export function quoteJson(db: Knex, text: string): string {
   return isPostgres(db) ? `to_json(${text})::text` : `json_quote(${text})`
 }
 
-/**
- * Returns an expression for the values of one column of a subquery, as a list in the order of the subquery. Read the
- * value with `parseList`.
- */
+/** Returns an expression for the values of one column of a subquery, as a JSON array in the order of the subquery. */
 export function listOf(db: Knex, column: string, query: string): string {
   return isPostgres(db)
-    ? `array_to_json(array(${query}))`
+    ? `array_to_json(array(${query}))::text`
     : `(select json_group_array(${column}) from (${query}) as listed)`
-}
-
-/** Parses a value of `listOf`: SQLite returns JSON text, PostgreSQL an array. */
-export function parseList(value: string | string[]): string[] {
-  return typeof value === 'string' ? JSON.parse(value) : value
 }
 
 export function randomBytes(db: Knex, count: 16): string {

@@ -5,7 +5,7 @@ import { insertRows, selectForEach } from '../db/bulk-rows.ts'
 import { rowsOfPasses } from '../db/dialect.ts'
 import { sendSilently } from '../db/prepared.ts'
 import { Repository } from '../db/repository.ts'
-import { bytesOfHex, listOf, parseList } from '../db/values.ts'
+import { bytesOfHex, listOf } from '../db/values.ts'
 import type { NewPass, PassContent } from './pass-row.ts'
 
 /** The maximum number of passes that match a code. Current and earlier codes of passes are counted separately. */
@@ -19,9 +19,9 @@ export interface ScannedCode {
 
 interface Match {
   n: number
-  /** The IDs of the passes that have the code (`now`) or had it earlier (`once`), for `parseList`. */
-  now: string | string[]
-  once: string | string[]
+  /** The IDs of the passes that have the code (`now`) or had it earlier (`once`), as JSON. */
+  now: string
+  once: string
 }
 
 /** The codes that scanners read from passes, as SHA-256 digests. */
@@ -66,8 +66,8 @@ export class Identifiers extends Repository {
           )
     return new Map(
       rows.map(({ n, now, once }) => {
-        const ids = parseList(now)
-        return [codes[n]!, ids.length > 0 ? ids : parseList(once)]
+        const ids: string[] = JSON.parse(now)
+        return [codes[n]!, ids.length > 0 ? ids : JSON.parse(once)]
       }),
     )
   }
