@@ -184,7 +184,8 @@ export class Broadcasts extends Repository {
     const counts = { fannedOut: 0, pending: 0, sent: 0, partial: 0, failed: 0, skipped: 0 }
     for (const { kind, n } of rows) {
       counts.fannedOut += n
-      counts[countNames[deliveryStatus(kind.split('/') as DeliveryState[])]] += n
+      const status = deliveryStatus(kind.split('/') as DeliveryState[])
+      counts[status.toLowerCase() as Lowercase<typeof status>] += n
     }
     return counts
   }
@@ -228,14 +229,6 @@ export class Broadcasts extends Repository {
     return passesInRange(this.db, workspaceId, { projectId }, { after: null, upTo: null })
   }
 }
-
-const countNames = {
-  PENDING: 'pending',
-  SENT: 'sent',
-  PARTIAL: 'partial',
-  FAILED: 'failed',
-  SKIPPED: 'skipped',
-} as const
 
 function toBroadcast(row: Row): StoredBroadcast {
   return { ...BROADCAST.read(row), body: toBody(row), googleVia: row.google_via ?? 'object' }

@@ -127,12 +127,11 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
 
     const insertClass = (kind: GoogleKind, resource: GoogleResource) => write('POST', `/${kind}Class`, resource)
     const patchObject = (kind: GoogleKind, object: GoogleResource, retired: Overrides[]) =>
-      write('PATCH', `/${kind}Object/${encodeURIComponent(object.id)}`, withCleared(kind, object, retired))
+      write('PATCH', pathOf(kind, object.id, 'Object'), withCleared(kind, object, retired))
     const expireObject = (kind: GoogleKind, object: GoogleResource, retired: Overrides[] = []) => {
       const expiry = { id: object.id, state: 'EXPIRED' }
-      const path = `/${kind}Object/${encodeURIComponent(object.id)}`
       const shown = heal(patchObject(kind, { ...object, ...expiry }, retired), 'invalid', () =>
-        write('PATCH', path, expiry),
+        write('PATCH', pathOf(kind, object.id, 'Object'), expiry),
       )
       return heal(shown, 'missing', async () => undefined)
     }
