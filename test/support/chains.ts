@@ -28,7 +28,7 @@ export function sandboxAccount(nth = 0): ReturnType<typeof createSandboxGoogle> 
  * Creates a value once and stores it with the other credentials of the day (sandbox.ts), where all workers and later
  * runs find it.
  */
-async function onceADay<Made>(key: unknown[], make: () => Promise<Made>): Promise<Made> {
+export async function onceADay<Made>(key: unknown[], make: () => Promise<Made>): Promise<Made> {
   const name = createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 16)
   const file = join(inject('keptCredentials'), `${name}.json`)
   if (!existsSync(file)) {

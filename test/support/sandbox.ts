@@ -42,6 +42,7 @@ const makers = [
   'src/server/identities/sandbox.ts',
   'test/support/sandbox.ts',
   'test/support/chains.ts',
+  'test/support/apple-chain.ts',
 ]
 
 /**

@@ -71,7 +71,7 @@ describe('endpoints without a token', () => {
   const byAddress = { address: refuse, files: refuse, wallets: refuse, health: refuse }
   const api = useApi('sqlite', { limits: { byAddress } })
 
-  test.each([
+  const paths = [
     '/openapi.json',
     '/docs',
     '/assets/docs.js',
@@ -87,11 +87,15 @@ describe('endpoints without a token', () => {
     '/v1/nowhere',
     '/v1/passes',
     '/v1/passes/',
-  ])('%s is limited by address', async (path) => {
-    for (const method of ['GET', 'HEAD', 'POST', 'PUT']) {
-      const answer = await api.send(method, path, { headers: { accept: 'application/json' } })
-      expect([method, answer.status, answer.headers.get('retry-after')]).toEqual([method, 429, '1'])
-    }
+  ]
+  test('every one is limited by address', async () => {
+    // Send all requests at once, because each rejection is delayed.
+    const asked = paths.flatMap((path) => ['GET', 'HEAD', 'POST', 'PUT'].map((method) => ({ method, path })))
+    const answers = asked.map(async ({ method, path }) => {
+      const { status, headers } = await api.send(method, path, { headers: { accept: 'application/json' } })
+      return { method, path, status, retryAfter: headers.get('retry-after') }
+    })
+    expect(await Promise.all(answers)).toEqual(asked.map((one) => ({ ...one, status: 429, retryAfter: '1' })))
   })
 
   test('counts a rejected token against the address, and a database that does not respond never', async () => {
@@ -174,7 +178,7 @@ test('ten hostile networks never use up the limit of a join page for other netwo
     }
   }
   const hostile = Array.from({ length: 10 }, (_, network) =>
-    Array.from({ length: 20 }, (_, host) => `198.51.${network}.${host}`),
+    Array.from({ length: 5 }, (_, host) => `198.51.${network}.${host}`),
   ).flat()
   for (let second = 0; second < 300; second += 1) {
     for (const address of hostile) while (isAccepted(address));

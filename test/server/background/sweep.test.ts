@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
 import { sweep } from '../../../src/server/background/maintenance.ts'
 import type { RetentionDays } from '../../../src/server/config.ts'
+import { insertRows } from '../../../src/storage/db/bulk-rows.ts'
 import type { Target } from '../../../src/storage/webhooks/deliveries-repository.ts'
 import type { StoredDelivery } from '../../../src/storage/webhooks/delivery-row.ts'
 import { explainPostgres, explainSqlite, type Statement } from '../../storage/db/query-plans.ts'
@@ -258,8 +259,10 @@ function insertEntry({ store, workspaceId, clock }: TestServices): Promise<void>
   return store.transaction((tx) => tx.auditLog.insert(workspaceId, entry, clock()))
 }
 
-async function insertEntries({ store, workspaceId, clock }: TestServices): Promise<void> {
-  await store.transaction(async (tx) => {
-    for (let n = 0; n < MANY; n += 1) await tx.auditLog.insert(workspaceId, entry, clock())
-  })
+async function insertEntries(services: TestServices): Promise<void> {
+  await insertEntry(services)
+  const { writer } = services.database
+  const row = await writer('audit_entries').first()
+  const copies = Array.from({ length: MANY - 1 }, () => ({ ...row, id: newId(services.clock()) }))
+  await writer.transaction((tx) => insertRows(tx, 'audit_entries', copies))
 }

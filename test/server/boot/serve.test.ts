@@ -10,7 +10,7 @@ import { createStore } from '../../../src/storage/store.ts'
 import { insertPasses, insertTemplate, insertWorkspace, newPass } from '../../storage/fixtures.ts'
 import { sandboxChain } from '../../support/chains.ts'
 import { testConfig } from '../../support/config.ts'
-import { dialects, emptyDatabase } from '../../support/databases.ts'
+import { dialects, emptyDatabase, migratedDatabase } from '../../support/databases.ts'
 import { freePort } from '../../support/ports.ts'
 
 function startWith(settings: Parameters<typeof testConfig>[0], options: Partial<ServeOptions> = {}) {
@@ -24,7 +24,7 @@ function startWith(settings: Parameters<typeof testConfig>[0], options: Partial<
 }
 
 test('the first token is made when it can be shown, and each start mentions it until a token is used', async () => {
-  const databaseUrl = await emptyDatabase('sqlite')
+  const databaseUrl = await migratedDatabase('sqlite')
   const taken = createServer().listen(0, '127.0.0.1')
   onTestFinished(() => void taken.close())
   await once(taken, 'listening')
@@ -51,7 +51,7 @@ test('the first token is made when it can be shown, and each start mentions it u
 })
 
 test('a start that cannot show a token creates none, and the next one that can does', async () => {
-  const databaseUrl = await emptyDatabase('sqlite')
+  const databaseUrl = await migratedDatabase('sqlite')
   const silent = await startWith({ databaseUrl }, { makesFirstToken: false })
   expect(silent).toMatchObject({ firstToken: undefined, lacksToken: true })
   await silent.close()
@@ -67,7 +67,7 @@ test('the server is ready only after the first token is stored', async () => {
   const onFirstToken = async (token: string) => {
     stored = { token, isReady: await isReady() }
   }
-  const server = await startWith({ databaseUrl: await emptyDatabase('sqlite'), port }, { onFirstToken })
+  const server = await startWith({ databaseUrl: await migratedDatabase('sqlite'), port }, { onFirstToken })
   onTestFinished(() => server.close())
   expect(stored).toEqual({ token: server.firstToken, isReady: false })
   expect(await isReady()).toBe(true)
@@ -107,7 +107,7 @@ describe('rejects a start that would lose phones:', () => {
   test.each(dialects)(
     'a certificate for another pass type once phones hold passes, on %s; before that it can change',
     async (dialect) => {
-      const databaseUrl = await emptyDatabase(dialect)
+      const databaseUrl = await migratedDatabase(dialect)
       const serverKey = 'ab'.repeat(32)
       const start = async (passType: string | undefined) => {
         const apple = passType ? await credentialsFor(passType) : {}
@@ -132,7 +132,7 @@ describe('rejects a start that would lose phones:', () => {
 })
 
 test('reports a key of another certificate before a missing --apple-wwdr', async () => {
-  const databaseUrl = await emptyDatabase('sqlite')
+  const databaseUrl = await migratedDatabase('sqlite')
   const { certificate, key } = await credentialsFor('pass.com.example.tickets')
   const { key: otherKey } = await credentialsFor('pass.com.other')
   const start = (apple: Config['apple']) => startWith({ databaseUrl, apple })

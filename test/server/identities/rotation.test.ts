@@ -8,18 +8,20 @@ import { addApple, addGoogle } from '../../../src/server/operator/manage-identit
 import { renewIdentity } from '../../../src/server/operator/renew-identity.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import type { AppleIdentity } from '../../../src/wallets/apple/apple-identity.ts'
-import { createSandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
-import { createSandboxGoogle } from '../../../src/wallets/sandbox/google/google-token.ts'
 import { openTestDatabase } from '../../storage/fixtures.ts'
+import { sandboxAccount, sandboxChain } from '../../support/chains.ts'
 import { dialects, migratedDatabase } from '../../support/databases.ts'
 
 const at = new Date()
 const [old, next] = [randomBytes(32), randomBytes(32)]
 
 /** Returns the secrets of a pass type as PEM text, in the place of its files. */
-async function makeFiles() {
-  const subject = { passTypeIdentifier: 'pass.test.rotated', teamIdentifier: 'ROTATED001' }
-  const { certificatePem, keyPem, wwdrPem } = await createSandboxApple({ ...subject, at })
+async function filesOf(nth: number) {
+  const { certificatePem, keyPem, wwdrPem } = await sandboxChain({
+    passTypeIdentifier: 'pass.test.rotated',
+    teamIdentifier: 'ROTATED001',
+    nth,
+  })
   return { certificate: certificatePem, key: keyPem, wwdr: wwdrPem }
 }
 
@@ -28,14 +30,13 @@ function open(databaseUrl: string) {
   return { database, store: createStore(database) }
 }
 
-let files: Awaited<ReturnType<typeof makeFiles>>
+let files: Awaited<ReturnType<typeof filesOf>>
 let renewed: typeof files
 let keyFile: string
 
 beforeAll(async () => {
-  const google = createSandboxGoogle()
-  ;[files, renewed] = await Promise.all([makeFiles(), makeFiles()])
-  keyFile = (await google).serviceAccountJson
+  ;[files, renewed] = [await filesOf(0), await filesOf(1)]
+  keyFile = (await sandboxAccount()).serviceAccountJson
 })
 
 /**

@@ -5,7 +5,8 @@ import { newId } from '../../../src/core/ids.ts'
 import { fanOutBroadcasts } from '../../../src/server/messages/fan-out-broadcast.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
-import { makePass, makeProject, publishedTemplate } from '../fixtures.ts'
+import { times } from '../../support/long.ts'
+import { makeProject, passBody, publishedTemplate } from '../fixtures.ts'
 import { usePhones } from '../inbound/phones.ts'
 
 const { create, list, get, stats, cancel } = contract.broadcasts
@@ -26,8 +27,9 @@ describe.each(dialects)('on %s', (dialect) => {
   async function projectWith(issued: number) {
     const project = await makeProject(workspace)
     const template = await publishedTemplate(workspace, { projectId: project.id })
-    const passIds: string[] = []
-    for (let n = 0; n < issued + 2; n += 1) passIds.push((await makePass(workspace, template.id)).id)
+    const passes = Array.from({ length: issued + 2 }, () => passBody(template.id))
+    const { results } = await workspace.ok(contract.passes.createBatch, { body: { passes } })
+    const passIds = results.map(({ pass }) => pass!.id)
     await api.runJobs()
     const [voided, queued] = passIds.splice(0, 2) as [string, string]
     await workspace.ok(contract.passes.void, { params: { id: voided }, body: {} })
@@ -275,11 +277,13 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(list, { params })).toMatchObject({ total: 0 })
   })
 
-  test('50 concurrent creates with one idempotency key make one broadcast, across projects', async () => {
+  test('concurrent creates with one idempotency key make one broadcast, across projects', async () => {
     const [{ params }, { params: other }] = [await projectWith(0), await projectWith(0)]
     const body = { ...text, idempotencyKey: `all-at-once`, sendAt: later(60) }
     const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, n) => workspace.served(create, { params: n % 2 ? params : other, body })),
+      Array.from({ length: times(15, 50) }, (_, n) =>
+        workspace.served(create, { params: n % 2 ? params : other, body }),
+      ),
     )
     expect(new Set(answers.map((answer) => (answer.body as Broadcast).id)).size).toBe(1)
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)

@@ -108,15 +108,16 @@ describe.each(dialects)('on %s', (dialect) => {
       }
     })
 
-    test('creates one notification for 100 concurrent requests on several passes', async () => {
+    test('creates one notification for concurrent requests on several passes', async () => {
       const passes = [await newPass(), await newPass(), await newPass()]
+      const count = times(30, 100)
       const body = { ...text, idempotencyKey: 'all at once', platforms: ['apple' as const] }
       const answers = await Promise.all(
-        Array.from({ length: 100 }, (_, n) => workspace.served(create, { params: passes[n % 3]!, body })),
+        Array.from({ length: count }, (_, n) => workspace.served(create, { params: passes[n % 3]!, body })),
       )
       expect(new Set(answers.map((answer) => (answer.body as { id: string }).id)).size).toBe(1)
       expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
-      expect(answers.filter(({ status }) => status === 200)).toHaveLength(99)
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(count - 1)
       const jobs = await api.database.writer('jobs').where({ kind: 'send-notification', workspace_id: workspace.id })
       expect(jobs.filter((job) => job.subject === (answers[0]!.body as { id: string }).id)).toHaveLength(1)
     })

@@ -40,7 +40,7 @@ test('reports a wrong certificate or key before a missing intermediate certifica
   const add = (from: { certificate: string; key: string }) => addApple(config, { name: 'club', from, at })
   await expect(add({ certificate: key, key: certificate })).rejects.toThrow(`${key} is not a certificate`)
   await expect(add({ certificate, key })).rejects.toThrow('--wwdr')
-  const { key: otherKey } = await makeAppleChain(temporaryFolder())
+  const { key: otherKey } = await makeAppleChain(temporaryFolder(), { nth: 1 })
   await expect(add({ certificate, key: otherKey })).rejects.toThrow(`${otherKey} does not belong`)
 })
 

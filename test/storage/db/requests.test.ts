@@ -6,12 +6,13 @@ import { pendingMigrations } from '../../../src/storage/db/migrate.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import { dialects, type TestDialect } from '../../support/databases.ts'
 import { errorOf } from '../../support/error-of.ts'
+import { times } from '../../support/long.ts'
 import { openTestDatabase, openTestStore, start } from '../fixtures.ts'
 
 /** A statement that runs until it is interrupted. */
 const endless: Record<TestDialect, string> = {
   sqlite: 'with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n',
-  postgres: 'select count(*) from generate_series(1, 1000000000000)',
+  postgres: 'select pg_sleep(1000)',
 }
 
 describe.each(dialects)('on %s', (dialect) => {
@@ -26,7 +27,7 @@ describe.each(dialects)('on %s', (dialect) => {
     const held = await database.reader.client.acquireConnection()
     let isOver = false
     const background = errorOf(database.reader.raw(endless[dialect]).connection(held)).then(() => (isOver = true))
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = 0; round < times(2, 5); round += 1) {
       // Run as many statements as the party has connections, so that later ones use the connections that were interrupted.
       const slow = Array.from({ length: dialect === 'sqlite' ? 2 : 5 }, () => errorOf(reader.raw(endless[dialect])))
       for (const error of await Promise.all(slow))
@@ -44,14 +45,14 @@ describe.each(dialects)('on %s', (dialect) => {
     const database = await setUp()
     const greedy = database.forRequests('greedy')
     const ended: number[] = []
-    const attempts = Array.from({ length: 20 }, (_, n) =>
+    const attempts = Array.from({ length: 10 }, (_, n) =>
       errorOf(greedy.reader.raw(endless[dialect])).then(() => ended.push(n)),
     )
     await database.forRequests('other').reader.raw('select 1')
     expect(await createStore(database).tokens.findByDigest('none')).toBeUndefined()
     expect(await pendingMigrations(database)).toEqual([])
-    // The request of another party did not wait for all of the twenty requests.
-    expect(ended.length).toBeLessThan(20)
+    // The request of another party did not wait for all of these requests.
+    expect(ended.length).toBeLessThan(10)
     await Promise.all(attempts)
     await greedy.reader.raw('select 1')
   })

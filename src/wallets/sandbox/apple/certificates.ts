@@ -27,12 +27,15 @@ export interface SandboxApple {
   serverKeyPem: string
 }
 
-const algorithm = {
+/** The algorithm of the key that signs passes, as at Apple. */
+const RSA = {
   name: 'RSASSA-PKCS1-v1_5',
   hash: 'SHA-256',
   modulusLength: 2048,
   publicExponent: new Uint8Array([1, 0, 1]),
 }
+/** The algorithm of all other keys, because creating an RSA key takes a hundred times as long. */
+const ECDSA = { name: 'ECDSA', hash: 'SHA-256', namedCurve: 'P-256' }
 const USER_ID = '0.9.2342.19200300.100.1.1'
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1'
 const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
@@ -57,7 +60,7 @@ const WWDR_NAME: JsonName = [
  */
 export async function createSandboxApple(subject: PassSubject): Promise<SandboxApple> {
   const { at } = subject
-  const [rootKeys, wwdrKeys, passKeys, serverKeys] = await Promise.all(Array.from({ length: 4 }, generateKeys))
+  const [rootKeys, wwdrKeys, passKeys, serverKeys] = await Promise.all([ECDSA, ECDSA, RSA, ECDSA].map(generateKeys))
   const root: Party = { name: [{ CN: ['Wallet Sandbox Development Root CA'] }, ...ORGANIZATION], keys: rootKeys! }
   const wwdr: Party = { name: WWDR_NAME, keys: wwdrKeys! }
   const server: Party = { name: [{ CN: ['localhost'] }, ...ORGANIZATION], keys: serverKeys! }
@@ -95,7 +98,7 @@ export async function createSandboxPass({
   wwdrKeyPem,
   ...subject
 }: PassSubject & { wwdrKeyPem: string }): Promise<Pick<SandboxApple, 'certificatePem' | 'keyPem'>> {
-  const keys = await generateKeys()
+  const keys = await generateKeys(RSA)
   const certificatePem = await issuePass({
     ...subject,
     keys,
@@ -140,12 +143,14 @@ function issuePass({
   return issue({ name, keys }, { issuer: wwdr, at, years: 5, extensions })
 }
 
-function generateKeys(): Promise<CryptoKeyPair> {
+function generateKeys(algorithm: typeof RSA | typeof ECDSA): Promise<CryptoKeyPair> {
   return crypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
 }
 
 async function importKeys(pem: string): Promise<CryptoKeyPair> {
   const key = createPrivateKey(pem)
+  // The keys of sandboxes of older versions are RSA keys.
+  const algorithm = key.asymmetricKeyType === 'rsa' ? RSA : ECDSA
   const [pkcs8, spki] = [
     key.export({ type: 'pkcs8', format: 'der' }),
     createPublicKey(key).export({ type: 'spki', format: 'der' }),
@@ -170,7 +175,7 @@ async function issue(
       notAfter: addDays(at, years * 365),
       publicKey: keys.publicKey,
       signingKey: issuer.keys.privateKey,
-      signingAlgorithm: algorithm,
+      signingAlgorithm: issuer.keys.privateKey.algorithm.name === RSA.name ? RSA : ECDSA,
       extensions: [
         ...extensions,
         await SubjectKeyIdentifierExtension.create(keys.publicKey, false, crypto),
