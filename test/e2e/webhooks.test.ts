@@ -10,7 +10,7 @@ import { hostServer, startServer } from './support/server.ts'
 
 const args = ['--allow-insecure-webhooks']
 const events = ['pass.issued' as const]
-const PASSES = times(150, 300)
+const PASSES = times(60, 300)
 
 describe.each(dialects)('on %s', (dialect) => {
   test('a server killed during deliveries delivers everything after its restart, under the same IDs', async () => {

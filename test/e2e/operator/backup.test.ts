@@ -21,7 +21,7 @@ test('a backup under load holds all acknowledged writes, and a server continues 
   const webhook = await client.webhooks.create({ body: { url: receiver.url, events: ['pass.voided'] } })
   const early = await issuedPass(client)
   const load = startLoad(server, await publishTemplate(client))
-  await eventually(() => expect(load.acknowledged.size).toBeGreaterThan(100))
+  await eventually(() => expect(load.acknowledged.size).toBeGreaterThan(60))
   const before = [...load.acknowledged]
   const file = join(temporaryFolder(), 'passes.backup')
   const sizeBefore = load.acknowledged.size
@@ -174,7 +174,7 @@ function startLoad({ client }: TestServer, templateId: string) {
       }
     }
   }
-  const lanes = Promise.all([0, 1, 2, 3].map(send))
+  const lanes = Promise.all([0, 1].map(send))
   return {
     acknowledged,
     refused,

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../../src/core/ids.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { type AppleChain, appleFlags, makeAppleChain, passType, team } from '../../support/apple-chain.ts'
-import { type CleanUp, dialects, emptyDatabase, temporaryFolder } from '../../support/databases.ts'
+import { type CleanUp, dialects, migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 import { run } from '../support/program.ts'
 import { hostServer, sharedServer } from '../support/server.ts'
 
@@ -58,8 +58,7 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 
   test('pending migrations are counted and not run', async () => {
-    const database = await emptyDatabase(dialect)
-    await run(['migrate', '--database', database])
+    const database = await migratedDatabase(dialect)
     const opened = open(database)
     await opened.writer('migrations').where({ name: '0001-baseline' }).delete()
     const report = await doctor(database)
@@ -139,8 +138,7 @@ test('an unreachable database fails, and checks that need it are skipped', async
 })
 
 test('in production the sandbox, plain http and a missing public URL fail', async () => {
-  const database = await emptyDatabase('sqlite')
-  await run(['migrate', '--database', database])
+  const database = await migratedDatabase('sqlite')
   const bare = await doctor(database, ['--production', '--allow-insecure-webhooks'])
   const configuration = ['Configuration: Platforms', 'Configuration: Settings']
   expect(bare.failures).toEqual([...configuration, 'Public URL: Address'])
@@ -159,8 +157,7 @@ describe("Apple's chain", () => {
 
   beforeAll(async () => {
     const folder = temporaryFolder((work) => cleanUps.push(work))
-    database = await emptyDatabase('sqlite', (work) => cleanUps.push(work))
-    await run(['migrate', '--database', database])
+    database = await migratedDatabase('sqlite', (work) => cleanUps.push(work))
     good = await makeAppleChain(folder)
     other = await makeAppleChain(folder, { wwdrUnit: 'G3' })
     ending = await makeAppleChain(folder, { days: 20 })
@@ -202,8 +199,7 @@ describe("Apple's chain", () => {
 })
 
 test('an invalid Google key fails only its own check', async () => {
-  const database = await emptyDatabase('sqlite')
-  await run(['migrate', '--database', database])
+  const database = await migratedDatabase('sqlite')
   const args = [
     '--platforms',
     'google',

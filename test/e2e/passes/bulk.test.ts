@@ -23,7 +23,7 @@ import { hostServer, startServer } from '../support/server.ts'
 const setUp = sharedSetUp(onlyAnswers)
 
 /** Enough passes to stop a run halfway. */
-const MANY = times(500, 800)
+const MANY = times(200, 800)
 
 const header = ['externalPassId', 'label', 'seat', 'day']
 

@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../../support/databases.ts'
-import { run, spawnProgram } from '../support/program.ts'
+import { run } from '../support/program.ts'
 import { sharedServer, type TestServer } from '../support/server.ts'
 
 const shared = sharedServer()
@@ -356,7 +356,7 @@ test('runs from source with the same commands, and uses no build next to it', as
   const dev = new URL('../../../bin/dev.js', import.meta.url).pathname
   const [source, built] = await Promise.all([
     execa('node', [dev, '--help'], { env: { DEBUG: 'oclif:config:wallet-passes-server' } }),
-    spawnProgram(['--help']),
+    run(['--help']),
   ])
   expect(source.stdout).toContain('issue')
   expect(source.stdout).toBe(built.stdout)

@@ -24,17 +24,17 @@ const rowsFor = (count: number, prefix: string) =>
 test('plans a file and imports it once; a second run changes nothing', async () => {
   const setup = await setUp()
   const { server, folder, templateId: template } = setup
-  writeRows(setup, 'members.csv', [header, ...rowsFor(250, 'once')])
+  writeRows(setup, 'members.csv', [header, ...rowsFor(120, 'once')])
   const args = ['import', 'members.csv', '--template', template]
   const call = async (...more: string[]) => run([...args, ...more, '--json'], server, { cwd: folder })
   const planned = await call('--dry-run')
-  expect(JSON.parse(planned.stdout)).toMatchObject({ dryRun: true, rows: 250, created: 250, present: 0, failed: 0 })
+  expect(JSON.parse(planned.stdout)).toMatchObject({ dryRun: true, rows: 120, created: 120, present: 0, failed: 0 })
   expect((await server.client.passes.list()).total).toBe(0)
 
   const done = await call('--out', 'ids.csv')
   expect(done.exitCode, done.stderr).toBe(0)
   expect(done.stderr).toContain('The column "serial_number" is used as serialNumber')
-  expect(JSON.parse(done.stdout)).toMatchObject({ complete: true, created: 250, present: 0, differs: 0, failed: 0 })
+  expect(JSON.parse(done.stdout)).toMatchObject({ complete: true, created: 120, present: 0, differs: 0, failed: 0 })
   const { passId } = readRows(setup, 'ids.csv')[42]!
   const pass = await server.client.passes.get({ params: { id: passId! }, query: { include: ['wallets'] } })
   expect(pass).toMatchObject({ externalPassId: 'once-42', status: 'ISSUED', variables: { seat: '42' } })
@@ -43,8 +43,8 @@ test('plans a file and imports it once; a second run changes nothing', async () 
   expect(scan.result).toBe('accepted')
 
   const again = await call('--out', 'ids.csv', '--restart')
-  expect(JSON.parse(again.stdout)).toMatchObject({ created: 0, present: 250, failed: 0 })
-  expect((await server.client.passes.list()).total).toBe(250)
+  expect(JSON.parse(again.stdout)).toMatchObject({ created: 0, present: 120, failed: 0 })
+  expect((await server.client.passes.list()).total).toBe(120)
 })
 
 test('each failing row names its line and column, and rows may name their templates', async () => {
@@ -106,7 +106,7 @@ test('reports a file that is not a list of passes to import', async () => {
 
 test('a killed run resumes where it was, and imports each pass once', async () => {
   const setup = await setUp()
-  writeRows(setup, 'killed.csv', [header, ...rowsFor(500, 'killed')])
+  writeRows(setup, 'killed.csv', [header, ...rowsFor(350, 'killed')])
   const { templateId, folder } = setup
   const args = ['import', 'killed.csv', '--template', templateId, '--concurrency', '1', '--json']
   const { child, release, through } = await startRun(setup, args)
@@ -117,10 +117,10 @@ test('a killed run resumes where it was, and imports each pass once', async () =
   expect(resumed.exitCode, resumed.stderr).toBe(0)
   const { alreadyDone, ...counts } = JSON.parse(resumed.stdout)
   expect(alreadyDone).toBeGreaterThanOrEqual(100)
-  expect(counts).toMatchObject({ rows: 500, failed: 0, differs: 0 })
-  expect(counts.created + counts.present).toBe(500)
+  expect(counts).toMatchObject({ rows: 350, failed: 0, differs: 0 })
+  expect(counts.created + counts.present).toBe(350)
   const { total } = await setup.server.client.passes.list({ query: { templateId: [templateId] } })
-  expect(total).toBe(500)
+  expect(total).toBe(350)
 })
 
 test('packages of another provider become a file to import', async () => {

@@ -7,10 +7,10 @@ import { times } from '../../support/long.ts'
 import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
 import { sharedServers, type TestServer } from '../support/server.ts'
 
-const RACES = times(60, 200)
-const UPDATES = times(30, 50)
-const VOIDS = times(24, 60)
-const BATCH = times(10, 25)
+const RACES = times(24, 200)
+const UPDATES = times(20, 50)
+const VOIDS = times(16, 60)
+const BATCH = times(5, 25)
 
 /** Creates passes with a batch and returns them. */
 async function makePasses(client: Client, count: number): Promise<Pass[]> {

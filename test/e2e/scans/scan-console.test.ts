@@ -5,9 +5,10 @@ import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { isLong, times } from '../../support/long.ts'
 import { issueWithCodes, ledger, tallyOf } from '../support/door.ts'
+import { type HeldProxy, startHeldProxy } from '../support/held-proxy.ts'
 import { run } from '../support/program.ts'
 import { openTerminal, type Terminal, type TerminalOptions } from '../support/pty.ts'
-import { type ServerProcess, startServer } from '../support/server.ts'
+import { hostServer, type TestServer } from '../support/server.ts'
 
 const F2 = '\u001BOQ'
 const F3 = '\u001BOR'
@@ -41,15 +42,15 @@ async function typeByScanner(terminal: Terminal, text: string): Promise<void> {
 }
 
 const speeds: [string, string[], (terminal: Terminal, codes: string[]) => Promise<void>][] = [
-  ['in one piece', typed('WHOLE', times(50, 500)), async (terminal, given) => terminal.type(`${given.join('\r')}\r`)],
+  ['in one piece', typed('WHOLE', times(24, 500)), async (terminal, given) => terminal.type(`${given.join('\r')}\r`)],
   [
     'at a millisecond a character',
-    typed('SLOW', times(40, 500)),
+    typed('SLOW', times(16, 500)),
     async (terminal, given) => typeByScanner(terminal, `${given.join('\r')}\r`),
   ],
   [
     'back to back',
-    typed('FAST', times(50, 500)),
+    typed('FAST', times(24, 500)),
     async (terminal, given) => {
       for (const code of given) terminal.type(`${code}\r`)
     },
@@ -65,16 +66,20 @@ function counted({ screen }: Terminal) {
 
 describe('the door console on a real terminal', () => {
   const cleanUp = cleanUpAfterAll()
-  let server: ServerProcess
+  let server: TestServer
+  /** Between the north gate and the server. */
+  let proxy: HeldProxy
   /** Two consoles that stay open for all tests, each with its own passes. Starting another takes 1.5 s of CPU. */
   let north: Terminal
   let south: Terminal
 
   beforeAll(async () => {
-    server = await startServer({ cleanUp })
+    server = await hostServer({ cleanUp })
+    proxy = await startHeldProxy(server.url, 'POST /v1/scans', cleanUp)
+    void proxy.answer(Number.POSITIVE_INFINITY)
     await issueWithCodes(server.client, [...codes, ...speeds.flatMap(([, given]) => given)])
     // Without these variables, Ink draws nothing in CI, and no colors.
-    north = await openConsole(['--gate', 'North gate'], { env: { CI: 'true' }, cleanUp })
+    north = await openConsole(['--gate', 'North gate'], { env: { CI: 'true', PASSES_URL: proxy.url }, cleanUp })
     south = await openConsole(['--gate', 'South gate', '--mute', '--no-color'], { cleanUp })
   })
 
@@ -154,9 +159,9 @@ describe('the door console on a real terminal', () => {
   test('the same code at once is the same scan; the bell rings once for yes and three times for no', async () => {
     const before = { ...counted(north), bells: north.screen.bells }
     // The screen keeps showing that the other scans are the same scan until the first one is evaluated.
-    server.signal('SIGSTOP')
+    void proxy.answer(0)
     north.type('PASS-2\rPASS-2\rPASS-2\r')
-    await north.shows('S A M E   S C A N').finally(() => server.signal('SIGCONT'))
+    await north.shows('S A M E   S C A N').finally(proxy.release)
     await eventually(() =>
       expect(counted(north)).toEqual({ accepted: before.accepted + 1, turnedAway: before.turnedAway }),
     )
@@ -215,25 +220,28 @@ describe('the door console on a real terminal', () => {
     expect(south.screen.text()).not.toContain('CONTEXT')
   })
 
-  test('F4 sets a context and a date, which stay visible; F8 does not affect scans', async () => {
-    const terminal = await openConsole()
+  test('F4 sets a context and a date, which stay visible; F8 does not affect scans; NO_COLOR disables colors', async () => {
+    const terminal = await openConsole([], { env: { NO_COLOR: '1' } })
     terminal.type(F4)
     await terminal.shows('Scan context')
-    await typeByHand(terminal, 'day-9\r')
-    await terminal.shows('CONTEXT day-9')
+    await typeByHand(terminal, 'd9\r')
+    await terminal.shows('CONTEXT d9')
     terminal.type(F4)
     await terminal.shows('Scan context')
     terminal.type(F4)
     await terminal.shows('Evaluate as of')
     await typeByHand(terminal, '2026-05-01\r')
-    await terminal.shows('AS OF 2026-05-01 · CONTEXT day-9')
+    await terminal.shows('AS OF 2026-05-01 · CONTEXT d9')
     terminal.type(F8)
     await terminal.shows('LOCKED · AS OF')
     terminal.type(`${F4}PASS-5\r`)
     await terminal.shows('A C C E P T E D')
-    const [item] = await ledger(server.client, { scanContextKey: ['day-9'] })
+    const [item] = await ledger(server.client, { scanContextKey: ['d9'] })
     expect(item).toMatchObject({ externalPassId: 'PASS-5', metadata: { validateAsOf: '2026-05-01' } })
-    expect(terminal.screen.text()).toContain('LOCKED · AS OF 2026-05-01 · CONTEXT day-9')
+    expect(terminal.screen.text()).toContain('LOCKED · AS OF 2026-05-01 · CONTEXT d9')
+    expectNoColour(terminal, 'PASS-5')
+    terminal.type(CTRL_C)
+    expect(await terminal.ended).toBe(130)
   })
 
   test('counts people in and out of a zone, and shows how full it is', async () => {
@@ -320,16 +328,10 @@ describe('the door console on a real terminal', () => {
     expect(terminal.screen.raw).toMatch(filledWith(GREEN, 'A C C E P T E D'))
   })
 
-  const colourless: [string, Record<string, string>][] = [
-    ['NO_COLOR', { NO_COLOR: '1' }],
-    ['FORCE_COLOR=0', { FORCE_COLOR: '0' }],
-  ]
-  test.each(colourless.slice(0, times(1, 2)))('%s disables colors', async (name, env) => {
-    const terminal = await openConsole(['--context', name], { env })
+  test.runIf(isLong)('FORCE_COLOR=0 disables colors', async () => {
+    const terminal = await openConsole(['--context', 'colorless'], { env: { FORCE_COLOR: '0' } })
     await letIn(terminal, 'PASS-8')
     expectNoColour(terminal, 'PASS-8')
-    terminal.type(CTRL_C)
-    expect(await terminal.ended).toBe(130)
   })
 
   test('the flag disables colors, too; sign and word stay visible', async () => {

@@ -6,14 +6,14 @@ import { times } from '../../support/long.ts'
 import { inspect, issuedPass } from '../support/passes.ts'
 import { sharedServers } from '../support/server.ts'
 
-const SCANS = times(60, 200)
+const SCANS = times(30, 200)
 
 /** The number of scans in later tests of the same mechanism. */
-const FEWER = times(20, 40)
+const FEWER = times(12, 40)
 
-const REPLAYS = times(40, 100)
-const REVERSALS = times(8, 20)
-const RENEWALS = times(20, 300)
+const REPLAYS = times(20, 100)
+const REVERSALS = times(5, 20)
+const RENEWALS = times(10, 300)
 
 /**
  * On PostgreSQL two servers, so that no state in a process can order the scans. On SQLite one, because all share a

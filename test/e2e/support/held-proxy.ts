@@ -1,6 +1,7 @@
 import { createServer, type Server, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
+import type { CleanUp } from '../../support/databases.ts'
 
 export interface HeldProxy {
   url: string
@@ -14,6 +15,7 @@ export interface HeldProxy {
 export async function startHeldProxy(
   target: string,
   kind: `${'GET' | 'PATCH' | 'POST'} /${string}`,
+  cleanUp: CleanUp = onTestFinished,
 ): Promise<HeldProxy> {
   let left = 0
   let onHeld: () => void = () => undefined
@@ -39,7 +41,7 @@ export async function startHeldProxy(
     request.pipe(forwarded)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
+  cleanUp(() => {
     server.closeAllConnections()
     server.close()
   })
