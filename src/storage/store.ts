@@ -252,9 +252,22 @@ function storeOn(
   }
 }
 
-/** Creates each repository when it is first used, because a transaction uses only a few. */
-function createLazily(connected: Connected): Repositories {
-  return new Proxy({} as Record<string, object>, {
-    get: (made, name: keyof Repositories) => (made[name] ??= new repositories[name](connected)),
-  }) as unknown as Repositories
+class LazyRepositories {
+  readonly connected: Connected
+
+  constructor(connected: Connected) {
+    this.connected = connected
+  }
 }
+
+for (const [name, Repository] of Object.entries(repositories)) {
+  Object.defineProperty(LazyRepositories.prototype, name, {
+    get(this: LazyRepositories) {
+      const value = new Repository(this.connected)
+      Object.defineProperty(this, name, { value })
+      return value
+    },
+  })
+}
+
+const createLazily = (connected: Connected) => new LazyRepositories(connected) as unknown as Repositories
