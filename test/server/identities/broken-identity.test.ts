@@ -183,10 +183,13 @@ describe.each(dialects)('on %s', (dialect) => {
     const of = async () => ({ wallet: api.services.wallets.apple!, push }) as never
     await update(workspace, [id], 'B-1')
     work({ push, identities: { ...registry, of }, google: undefined as never })
-    await eventually(() => {
-      api.advance(60)
-      expect(tried).toBeGreaterThan(2 * MAX_JOB_ATTEMPTS)
-    })
+    await eventually(
+      () => {
+        api.advance(60)
+        expect(tried).toBeGreaterThan(2 * MAX_JOB_ATTEMPTS)
+      },
+      { interval: 25 },
+    )
     expect(await paused('apns', names.apns)).toBe(1)
     const jobs = await api.database.writer('jobs').where({ workspace_id: workspace.id, kind: 'update-apple' })
     expect(jobs).toMatchObject([{ subject: id, failed_at: null }])
