@@ -134,21 +134,18 @@ export async function requireOk(answer: Response): Promise<Response> {
 }
 
 /** The server's clock, learned from its responses, because the clock of a wall screen can be wrong by a day. */
-export interface ServerClock {
-  now(): Date
-  /** Updates the clock from the Date header of a response. */
-  observe(date: string | null): void
-}
+export type ServerClock = ReturnType<typeof createServerClock>
 
 /** The difference, in milliseconds, below which clocks count as equal. No figure needs more precision. */
 const EQUAL_MS = 60_000
 
 /** Creates a clock that shows the browser's time until a response has another time. */
-export function createServerClock(): ServerClock {
+export function createServerClock() {
   let aheadMs = 0
   return {
     now: () => new Date(Date.now() + aheadMs),
-    observe(date) {
+    /** Updates the clock from the Date header of a response. */
+    observe(date: string | null): void {
       const ahead = Date.parse(date ?? '') - Date.now()
       if (!Number.isNaN(ahead)) aheadMs = Math.abs(ahead) < EQUAL_MS ? 0 : ahead
     },
