@@ -374,7 +374,6 @@ const writers = [
   'cli/resource/template-file.ts',
   'cli/resource/template.ts',
   'cli/template/write-files.ts',
-  'commands/template/preview.ts',
 ]
 
 test('only files/ creates private files', () => {

@@ -17,15 +17,10 @@ export class ApiError extends Error {
   /** The number of seconds in the Retry-After header, if the response has one. */
   readonly retryAfterSeconds: number | undefined
 
-  constructor(facts: {
-    status: number
-    code: string
-    message: string
-    correlationId: string
-    details: Record<string, unknown>
-    request: { method: string; path: string }
-    retryAfterSeconds?: number
-  }) {
+  constructor(
+    facts: Pick<ApiError, 'status' | 'code' | 'message' | 'correlationId' | 'details' | 'request'> &
+      Partial<Pick<ApiError, 'retryAfterSeconds'>>,
+  ) {
     super(facts.message)
     this.status = facts.status
     this.errorCode = facts.code

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseJson } from '../core/json.ts'
 import { ApiError, ConnectionError, DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS } from './client-errors.ts'
-import { type Endpoint, endpoints, pathOf } from './endpoints.ts'
+import { type Endpoint, forEachEndpoint, pathOf } from './endpoints.ts'
 import { Agent, apiError, dispatch, type ExchangeOptions, piecesOf, readAnswer } from './exchange.ts'
 import { messagesOf } from './stream-messages.ts'
 import type { CallOptions, FollowOptions, Methods } from './types.ts'
@@ -77,25 +77,16 @@ export function createClient(options: ClientOptions): Client {
     headersTimeout: timeout,
     bodyTimeout: timeout,
   })
-  const resources = Object.entries(endpoints).map(([resource, operations]) => [
-    resource,
-    Object.fromEntries(
-      Object.entries(operations).map(([operation, endpoint]: [string, Endpoint]) => [
-        operation,
-        (call: AnyCall = {}, callOptions: CallOptions & FollowOptions = {}) =>
-          (endpoint.eventStream ? follow : send)(endpoint, call, {
-            ...options,
-            ...callOptions,
-            timeoutSeconds,
-            dispatcher,
-          }),
-      ]),
-    ),
-  ])
+  const given = (callOptions: CallOptions & FollowOptions = {}) => {
+    return { ...options, ...callOptions, timeoutSeconds, dispatcher }
+  }
   return {
-    ...Object.fromEntries(resources),
-    request: (raw: RawRequest, callOptions: CallOptions = {}) =>
-      sendRaw(raw, { ...options, ...callOptions, timeoutSeconds, dispatcher }),
+    ...forEachEndpoint(
+      (endpoint) =>
+        (call: AnyCall = {}, callOptions?: CallOptions & FollowOptions) =>
+          (endpoint.eventStream ? follow : send)(endpoint, call, given(callOptions)),
+    ),
+    request: (raw: RawRequest, callOptions?: CallOptions) => sendRaw(raw, given(callOptions)),
     close: () => dispatcher.close(),
   } as Client
 }

@@ -17,6 +17,17 @@ type Of<Value> = { readonly [R in keyof Contract]: { readonly [O in keyof Contra
  */
 export const endpoints = recorded satisfies Of<{ method: string; path: string }> as Of<Endpoint>
 
+/** Returns an object like the contract, with a method for each endpoint. */
+export function forEachEndpoint(methodOf: (endpoint: Endpoint) => unknown): object {
+  const resources = Object.entries(endpoints).map(([resource, operations]) => [
+    resource,
+    Object.fromEntries(
+      Object.entries(operations).map(([name, endpoint]: [string, Endpoint]) => [name, methodOf(endpoint)]),
+    ),
+  ])
+  return Object.fromEntries(resources)
+}
+
 /** Returns the path of a request, with its parameters filled in and its query appended. */
 export function pathOf(
   { path: pattern }: Pick<Endpoint, 'path'>,

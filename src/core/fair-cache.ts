@@ -7,19 +7,13 @@ interface Kept<Value> {
   entries: Map<string, Value>
 }
 
-export interface FairCache<Value> {
-  get(workspaceId: string, key: string): Value | undefined
-  set(workspaceId: string, key: string, value: Value): void
-  delete(workspaceId: string, key: string): void
-}
-
 /**
  * Creates a cache of recently used values. When it is full, the workspace with the most bytes loses its least recently
  * used value.
  * @param maxBytes the maximum size of the values of all workspaces
  * @param bytesOf the size of a value, which must not change
  */
-export function createFairCache<Value>(maxBytes: number, bytesOf: (value: Value) => number): FairCache<Value> {
+export function createFairCache<Value>(maxBytes: number, bytesOf: (value: Value) => number) {
   const workspaces = new Map<string, Kept<Value>>()
   let total = 0
 
@@ -43,7 +37,7 @@ export function createFairCache<Value>(maxBytes: number, bytesOf: (value: Value)
   }
 
   return {
-    get(workspaceId, key) {
+    get(workspaceId: string, key: string): Value | undefined {
       const entries = workspaces.get(workspaceId)?.entries
       const value = entries?.get(key)
       if (!entries || value === undefined) return undefined
@@ -51,7 +45,7 @@ export function createFairCache<Value>(maxBytes: number, bytesOf: (value: Value)
       entries.set(key, value)
       return value
     },
-    set(workspaceId, key, value) {
+    set(workspaceId: string, key: string, value: Value): void {
       remove(workspaceId, key)
       const kept: Kept<Value> = workspaces.get(workspaceId) ?? { bytes: 0, entries: new Map() }
       workspaces.set(workspaceId, kept)
@@ -63,17 +57,8 @@ export function createFairCache<Value>(maxBytes: number, bytesOf: (value: Value)
   }
 }
 
-/** A fair cache that loads missing values. Concurrent callers share one load. */
-export interface LoadingCache<Value> {
-  /**
-   * Returns the cached value of a key, or loads and caches it. Neither an error nor `undefined` is cached.
-   * @param owner the workspace of the value. By default, all workspaces share the value
-   */
-  find(key: string, load: () => Promise<Value>, owner?: string): Promise<Value>
-  delete(key: string, owner: string): void
-}
-
-export function createLoadingCache<Value>(maxBytes: number, bytesOf: (value: Value) => number): LoadingCache<Value> {
+/** Creates a fair cache that loads missing values. Concurrent callers share one load. */
+export function createLoadingCache<Value>(maxBytes: number, bytesOf: (value: Value) => number) {
   const kept = createFairCache<Value>(maxBytes, bytesOf)
   const loading = new Map<string, Promise<Value>>()
 
@@ -84,7 +69,11 @@ export function createLoadingCache<Value>(maxBytes: number, bytesOf: (value: Val
   }
 
   return {
-    async find(key, load, owner = '') {
+    /**
+     * Returns the cached value of a key, or loads and caches it. Neither an error nor `undefined` is cached.
+     * @param owner the workspace of the value. By default, all workspaces share the value
+     */
+    async find(key: string, load: () => Promise<Value>, owner = ''): Promise<Value> {
       const known = kept.get(owner, key)
       if (known !== undefined) return known
       const place = `${owner} ${key}`
@@ -98,6 +87,6 @@ export function createLoadingCache<Value>(maxBytes: number, bytesOf: (value: Val
         loading.delete(place)
       }
     },
-    delete: (key, owner) => kept.delete(owner, key),
+    delete: (key: string, owner: string) => kept.delete(owner, key),
   }
 }

@@ -18,12 +18,7 @@ export interface ProgressOptions {
   unit?: string
 }
 
-export interface Progress {
-  update(state: ProgressState): void
-  /** Writes a line above the progress bar without breaking it. */
-  note(message: string): void
-  [Symbol.dispose](): void
-}
+export type Progress = Awaited<ReturnType<typeof startProgress>>
 
 /** Erases the progress bar and the ^C that the terminal shows after Ctrl-C. Without a bar, starts a new line. */
 export function eraseInterrupted(): void {
@@ -38,12 +33,12 @@ const SAVE_CURSOR = '\u001B7'
 const LINE_EVERY_MS = 5_000
 
 /** Shows progress on stderr: on a terminal a bar with rate and remaining time, elsewhere a plain line at intervals. */
-export async function startProgress(options: ProgressOptions): Promise<Progress> {
+export async function startProgress(options: ProgressOptions) {
   const bar = canAnimate(process.stderr) ? await openBar(options) : undefined
   const startedAt = Date.now()
   let printedAt = startedAt
   return {
-    update: (state) => {
+    update: (state: ProgressState) => {
       const facts = factsOf(state, options, (Date.now() - startedAt) / 1000)
       if (bar) bar.update(state.done, facts)
       else if (Date.now() - printedAt >= LINE_EVERY_MS) {
@@ -51,7 +46,8 @@ export async function startProgress(options: ProgressOptions): Promise<Progress>
         process.stderr.write(`${lineOf(facts)}\n`)
       }
     },
-    note: (message) => process.stderr.write(bar ? `${ERASE_LINE}${message}\n` : `${message}\n`),
+    /** Writes a line above the progress bar without breaking it. */
+    note: (message: string) => process.stderr.write(bar ? `${ERASE_LINE}${message}\n` : `${message}\n`),
     [Symbol.dispose]: () => {
       if (!bar) return
       // End the bar on the current line. Otherwise, it would end on the line where it started, above the lines that

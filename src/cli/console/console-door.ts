@@ -50,42 +50,13 @@ export interface DoorOptions extends ConsoleEnvironment {
   onChange: () => void
 }
 
-/** The door of the console. Its methods never throw: errors become outcomes or notices. */
-export interface Door {
-  readonly state: DoorState
-  /** Scans a payload. Resolves to the outcome, which `onOutcome` also receives. */
-  scan(payload: string): Promise<Outcome>
-  /** Scans a pass that the operator chose from a list. */
-  admit(passId: string): Promise<Outcome>
-  /** Sets overrides for all later scans. */
-  arm(overrides: Partial<Overrides>): void
-  /** Switches the direction of the next scans. Does nothing without a zone. */
-  turn(): void
-  /** Returns the scan that F3 would reverse. */
-  lastAccepted(): Outcome | undefined
-  /** Queues the reversal of a scan; `onOutcome` receives the result. */
-  undo(scan: Outcome): void
-  /** Finds passes by name or external ID, or returns the reason why a search is not possible. */
-  search(text: string): Promise<Candidate[] | string>
-  /**
-   * Shows a line until the next outcome or until `notify(null)`. After that, the notice of a deleted zone is shown
-   * again.
-   */
-  notify(text: string | null): void
-  /** Removes the line of `notify` and, except at exit doors, the notice of a deleted zone. */
-  dismiss(): void
-  /** Resolves when the door is online, or after the timeout. */
-  whenOnline(timeoutMs: number): Promise<void>
-  /** Uploads decisions and lets a running update of the stored list finish. Returns after the timeout at the latest. */
-  flush(timeoutMs: number): Promise<void>
-  /** Stops after the current scan; resolves to the payloads that were not evaluated. */
-  stop(): Promise<readonly string[]>
-}
+export type Door = Awaited<ReturnType<typeof createDoor>>
 
 /** The delay before the previous decision is cleared. Most decisions arrive sooner, so the screen does not flicker. */
 const SOON_MS = 300
 
-export async function createDoor(options: DoorOptions): Promise<Door> {
+/** Creates the door of the console. Its methods never throw: errors become outcomes or notices. */
+export async function createDoor(options: DoorOptions) {
   const { client, station, clock, onOutcome, onChange } = options
   const engine = await openEngine(consoleEnvironment(options))
   /** The queued scans and reversals, in order. The engine works on the first of them. */
@@ -175,36 +146,51 @@ export async function createDoor(options: DoorOptions): Promise<Door> {
 
   return {
     state,
-    scan: (payload) => track(payload, evaluate({ payload, method: 'scanner' })),
-    admit: (passId) => track(passId, evaluate({ passId, method: 'chosen' })),
-    arm(overrides) {
+    /** Scans a payload. Resolves to the outcome, which `onOutcome` also receives. */
+    scan: (payload: string) => track(payload, evaluate({ payload, method: 'scanner' })),
+    /** Scans a pass that the operator chose from a list. */
+    admit: (passId: string) => track(passId, evaluate({ passId, method: 'chosen' })),
+    /** Sets overrides for all later scans. */
+    arm(overrides: Partial<Overrides>): void {
       state.overrides = { ...state.overrides, ...overrides }
       onChange()
     },
-    turn() {
+    /** Switches the direction of the next scans. Does nothing without a zone. */
+    turn(): void {
       const { movement } = engine.state.door ?? {}
       if (movement) void engine.setMovement({ ...movement, direction: opposite(movement.direction) })
     },
-    lastAccepted() {
+    /** Returns the scan that F3 would reverse. */
+    lastAccepted(): Outcome | undefined {
       const undone = new Set(
         engine.state.recent.filter(({ isUndone }) => isUndone).map(({ externalRef }) => externalRef),
       )
       return state.counters.last.find(({ result, externalRef }) => result === 'accepted' && !undone.has(externalRef))
     },
-    undo: (scan) => void track('an undo', reverse(scan)),
-    search: (text) => findPasses(text, { client, engine, projectId: station.projectId }),
-    notify(text) {
+    /** Queues the reversal of a scan; `onOutcome` receives the result. */
+    undo: (scan: Outcome): void => void track('an undo', reverse(scan)),
+    /** Finds passes by name or external ID, or returns the reason why a search is not possible. */
+    search: (text: string) => findPasses(text, { client, engine, projectId: station.projectId }),
+    /**
+     * Shows a line until the next outcome or until `notify(null)`. After that, the notice of a deleted zone is shown
+     * again.
+     */
+    notify(text: string | null): void {
       state.notice = text ?? standing
       onChange()
     },
-    dismiss() {
+    /** Removes the line of `notify` and, except at exit doors, the notice of a deleted zone. */
+    dismiss(): void {
       void engine.dismiss('zone_deleted')
       state.notice = standing === EXIT_DELETED ? standing : null
       onChange()
     },
-    whenOnline: (timeoutMs) => Promise.race([untilOnline(engine), sleep(timeoutMs, undefined, { ref: false })]),
-    flush: (timeoutMs) => Promise.race([engine.flush(), sleep(timeoutMs, undefined, { ref: false })]),
-    async stop() {
+    /** Resolves when the door is online, or after the timeout. */
+    whenOnline: (timeoutMs: number) => Promise.race([untilOnline(engine), sleep(timeoutMs, undefined, { ref: false })]),
+    /** Uploads decisions and lets a running update of the stored list finish. Returns after the timeout at the latest. */
+    flush: (timeoutMs: number) => Promise.race([engine.flush(), sleep(timeoutMs, undefined, { ref: false })]),
+    /** Stops after the current scan; resolves to the payloads that were not evaluated. */
+    async stop(): Promise<readonly string[]> {
       await engine.stop()
       clearTimeout(slowTimer)
       return tasks.map(({ name }) => name)

@@ -6,14 +6,6 @@ import type { Input, Key } from './input.ts'
 import { badgeWords, EXIT_DELETED } from './outcome.ts'
 import type { Panel } from './panel-lines.ts'
 
-export interface Controls {
-  readonly panel: Panel
-  readonly isLocked: boolean
-  handle(input: Input): void
-  /** Updates the panel after a scan. If several passes match the scan, opens a panel to choose from. */
-  evaluated(outcome: Outcome): void
-}
-
 export interface ControlsOptions {
   door: Door
   clearInput: () => void
@@ -29,7 +21,7 @@ const lockable = new Set<Key>(['search', 'undo', 'override', 'group', 'direction
  * Creates the handlers of keys and lines. Input from a scanner is always a scan, even while a panel is open. Only typed
  * text can be a name to search for or a value to set.
  */
-export function createControls({ door, clearInput, onInterrupt, onChange }: ControlsOptions): Controls {
+export function createControls({ door, clearInput, onInterrupt, onChange }: ControlsOptions) {
   let panel: Panel = null
   let isLocked = false
 
@@ -173,7 +165,7 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
     get isLocked() {
       return isLocked
     },
-    handle(input) {
+    handle(input: Input) {
       if (input.kind === 'line') return line(input.text, input.isTyped)
       if (input.key === 'interrupt') {
         const { unevaluated } = door.state
@@ -187,7 +179,8 @@ export function createControls({ door, clearInput, onInterrupt, onChange }: Cont
       if (isLocked && lockable.has(input.key)) return door.notify('Locked: scans only. F8 unlocks.')
       keys[input.key]()
     },
-    evaluated({ result, message, candidates, externalRef }) {
+    /** Updates the panel after a scan. If several passes match the scan, opens a panel to choose from. */
+    evaluated({ result, message, candidates, externalRef }: Outcome): void {
       if (result === 'ambiguous') show({ kind: 'choose', title: message, candidates, selected: 0, of: externalRef })
       else if (panel?.kind === 'quit')
         show(door.state.unevaluated.length > 0 ? { kind: 'quit', unevaluated: door.state.unevaluated } : null)

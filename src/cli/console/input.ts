@@ -1,20 +1,6 @@
 /** Input from the terminal: a line that ended with Enter, or a non-text key. */
 export type Input = { kind: 'line'; text: string; isTyped: boolean } | { kind: 'key'; key: Key }
 
-export interface InputReader {
-  /**
-   * Reads input in chunks of any size. `at` is in milliseconds, on a clock that counts only the time spent waiting
-   * for input.
-   */
-  push(chunk: string, at: number): void
-  /** Reports the Escape key if nothing has followed its ESC character. Call this function regularly. */
-  settle(at: number): void
-  /** The text that is not ended with Enter yet. Text that a person typed before a scan is kept after the scan. */
-  readonly typed: string
-  /** Discards the text, except for a scan that is still arriving. */
-  clear(): void
-}
-
 /**
  * The time within which several Enter keys count as one, because scanners can end a payload with CR LF, Tab and Enter,
  * or two Enters.
@@ -49,7 +35,7 @@ const ESCAPE = '\u001B'
  * A scan is a burst of characters that ends with Enter. Characters that were typed before the scan are not part of it.
  * A pause separates them: 300 ms, or 80 ms if they arrived one at a time.
  */
-export function createInputReader(report: (input: Input) => void): InputReader {
+export function createInputReader(report: (input: Input) => void) {
   /** The text before the last pause. */
   let earlier = ''
   /** The text since the last pause: a scan, or recently typed keys. */
@@ -64,6 +50,10 @@ export function createInputReader(report: (input: Input) => void): InputReader {
   let pending = ''
   let pendingSince = 0
 
+  /**
+   * Reads input in chunks of any size. `at` is in milliseconds, on a clock that counts only the time spent waiting
+   * for input.
+   */
   function push(chunk: string, at: number): void {
     settle(at)
     let text = pending + chunk
@@ -90,6 +80,7 @@ export function createInputReader(report: (input: Input) => void): InputReader {
     }
   }
 
+  /** Reports the Escape key if nothing has followed its ESC character. Call this function regularly. */
   function settle(at: number): void {
     now = at
     const waited = at - pendingSince
@@ -153,9 +144,11 @@ export function createInputReader(report: (input: Input) => void): InputReader {
   return {
     push,
     settle,
+    /** The text that is not ended with Enter yet. Text that a person typed before a scan is kept after the scan. */
     get typed() {
       return earlier + recent
     },
+    /** Discards the text, except for a scan that is still arriving. */
     clear() {
       earlier = ''
       if (now - characterAt >= BY_HAND_MS) recent = ''

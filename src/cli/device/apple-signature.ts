@@ -125,7 +125,7 @@ function check(
   const signingTime = attributes.get(oid.signingTime)
   // This check also accepts a GeneralizedTime, because its class in asn1js extends UTCTime.
   if (!(signingTime instanceof UTCTime)) throw new SignatureError('the signing time is missing')
-  const chain = chainOf(certificates, signer, rootPem)
+  const chain = readChain(certificates, signer, new X509Certificate(rootPem))
   // Replace the tag. The message contains the attributes with the tag of an implicit [0], but the signature covers the
   // attributes with the tag of a SET (RFC 5652, 5.4).
   const signedBytes = Buffer.from(signed.attributes!.valueBeforeDecodeView)
@@ -139,29 +139,11 @@ function check(
   return { passTypeIdentifier: UID, teamIdentifier: OU }
 }
 
-/** The part of the verification that packages with the same signing certificate share. */
 interface Chain {
   key: KeyObject
   subject: Record<string, string | undefined>
   /** The validity of each certificate, from the leaf to the root. */
   validities: { subject: string; from: Date; to: Date }[]
-}
-
-const MAX_CHAINS = 100
-/** The cache of verified chains, by the bytes of certificates, signer, and root. Failures are not cached. */
-const chains = new Map<string, Chain>()
-
-function chainOf(elements: readonly BaseBlock[], signer: BaseBlock | undefined, rootPem: string): Chain {
-  const parts = [...elements, signer].map((element) =>
-    Buffer.from(element?.valueBeforeDecodeView ?? []).toString('base64'),
-  )
-  const name = [...parts, rootPem].join(' ')
-  const known = chains.get(name)
-  if (known) return known
-  if (chains.size >= MAX_CHAINS) chains.clear()
-  const chain = readChain(elements, signer, new X509Certificate(rootPem))
-  chains.set(name, chain)
-  return chain
 }
 
 /** Finds the certificate of the signer, and verifies its chain up to the root. @throws SignatureError */

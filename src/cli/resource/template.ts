@@ -2,8 +2,10 @@ import { writeFile } from 'node:fs/promises'
 import { Args, Flags } from '@oclif/core'
 import { PassType } from '../../core/contract/schemas/definition.ts'
 import type { Template } from '../../core/contract/templates.ts'
-import { outFlag, projectFilter, projectQuery } from '../arguments/list-flags.ts'
+import { htmlFlag, languageFlag, outFlag, projectFilter, projectQuery } from '../arguments/list-flags.ts'
 import { namedArg, namedFlag, noneToNull } from '../arguments/named.ts'
+import type { CardJson } from '../card-picture.ts'
+import { drawing } from '../command/base-command.ts'
 import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { details } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
@@ -151,6 +153,54 @@ export const commands: ResourceCommands = {
       flags.out === undefined
         ? JSON.stringify(file, undefined, 2)
         : `Wrote ${flags.out} (version ${version}, ${stage}).`,
+  }),
+  'template:preview': callCommand({
+    summary: 'Draw a sample pass of a template.',
+    description:
+      'Variables have their example values. The drawing shows the colors, the barcode, the fields that an iPhone shows, ' +
+      'and below them the fields that it leaves out. Warnings are shown, too.',
+    examples: [
+      { description: 'Draw the newest version, including drafts', command: `template preview ${TEMPLATE}` },
+      {
+        description: 'Write a page with both phones',
+        command: `template preview ${TEMPLATE} --version 2 --html ticket.html`,
+      },
+      { description: 'Draw the pass in another language', command: 'template preview conference-ticket --language ja' },
+    ],
+    args,
+    flags: {
+      version: Flags.integer({ summary: 'Number of the version (default: the newest, including drafts).', min: 1 }),
+      language: languageFlag(),
+      html: htmlFlag,
+      force: forceFlag,
+    },
+    async call(client, { args, flags, isJson, log, note }) {
+      const { html, language } = flags
+      requireReplaceable(html, flags.force)
+      const { id, version, stage } = await getVersion(client, { templateId: args.id, version: flags.version })
+      const params = { id }
+      if (html) {
+        const page = await client.templateVersions.preview({ params, query: { format: 'html', language } })
+        if (!(page instanceof Uint8Array)) throw new TypeError('The server returned no page')
+        await writeFile(html, page)
+        log(`Wrote ${html} (version ${version}, ${stage}).`)
+        return { templateId: args.id, version, stage, file: html }
+      }
+      const preview = await client.templateVersions.preview({ params, query: { language } })
+      if (preview instanceof Uint8Array) throw new TypeError('The server returned a file')
+      if (isJson) return preview
+      const { drawLooks, previewedByApple } = await import('../device/phone-output.ts')
+      // The server renders a `CardJson`, but the contract does not define its properties.
+      const given = preview.card as unknown as CardJson
+      // Draw the pass that Apple devices would receive: unlike the card, it includes the Apple overrides.
+      const looks = previewedByApple(preview.apple, given.language)
+      const card = { ...given, ...looks?.card, images: given.images }
+      log(await drawLooks({ card, newer: looks?.newer }, { ...drawing(flags), marksSurplus: true }))
+      note(`Version ${version} (${stage}), with sample values.`)
+      const warnings = warningText(preview.warnings)
+      if (warnings) note(warnings)
+      return preview
+    },
   }),
   'template:delete': callCommand({
     summary: 'Delete a template.',

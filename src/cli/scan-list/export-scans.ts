@@ -72,7 +72,7 @@ export async function exportScans(options: ScanExportOptions): Promise<ExportRes
   })
 }
 
-async function openOutput(path: string, query: object, options: ScanExportOptions): Promise<ExportFile> {
+async function openOutput(path: string, query: object, options: ScanExportOptions) {
   rejectPipe(path, 'omit --out to write to stdout.')
   // A journal means that an interrupted export wrote the file.
   if (!readHead(`${path}.journal`)) requireReplaceable(path, options.flags.force)
@@ -95,14 +95,6 @@ async function openOutput(path: string, query: object, options: ScanExportOption
   return openExportFile(resolve(path), head, { restart: options.flags.restart, note: options.note })
 }
 
-interface ExportFile {
-  /** The point from which the export resumes; `undefined` if the export begins with the first row. */
-  readonly start: ExportPoint | undefined
-  /** Appends a page. `point` has the total number of rows and the next cursor, `null` at the end. */
-  append(text: string, point: ExportedPoint): Promise<void>
-  [Symbol.asyncDispose](): Promise<void>
-}
-
 /**
  * The minimum interval between checkpoints. A checkpoint for each page would take longer than the pages. After a crash,
  * the rows since the last checkpoint are exported again.
@@ -119,7 +111,7 @@ export async function openExportFile(
   path: string,
   head: JournalHead,
   options: { restart: boolean; note: (message: string) => void },
-): Promise<ExportFile> {
+) {
   const journalPath = `${path}.journal`
   const journal = await openJournal(journalPath, head, {
     ...options,
@@ -145,8 +137,10 @@ export async function openExportFile(
     notedAt = Date.now()
   }
   return {
+    /** The point from which the export resumes; `undefined` if the export begins with the first row. */
     start,
-    append: async (text, { rows, cursor }) => {
+    /** Appends a page, with the total number of rows and the next cursor, `null` at the end. */
+    append: async (text: string, { rows, cursor }: ExportedPoint): Promise<void> => {
       journal.assertHeld()
       await file.write(text)
       reached = cursor === null ? undefined : { rows, bytes: file.bytes, cursor }

@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { type Endpoint, endpoints, pathOf } from '../../client/endpoints.ts'
+import { type Endpoint, endpoints, forEachEndpoint, pathOf } from '../../client/endpoints.ts'
 import { eachPage } from '../../client/paginate.ts'
 import type { Page } from '../../core/contract/schemas/common.ts'
 import { parseJson } from '../../core/json.ts'
@@ -43,8 +43,7 @@ export class ApiRejection extends Error {
   /** The time in Retry-After, in milliseconds; `null` if the header is missing. */
   readonly waitMs: number | null
 
-  constructor(options: { status: number; code: string; message: string; waitMs: number | null }) {
-    const { status, code, message, waitMs } = options
+  constructor({ status, code, message, waitMs }: Pick<ApiRejection, 'status' | 'code' | 'message' | 'waitMs'>) {
     super(message)
     this.status = status
     this.code = code
@@ -60,18 +59,14 @@ const TIMEOUT_MS = 30_000
  * @returns methods that throw ApiRejection for an error response, or an error of fetch if this server does not respond
  */
 export function createApi(access: Access, clock: ServerClock): Api {
-  const resources = Object.entries(endpoints).map(([resource, operations]) => [
-    resource,
-    Object.fromEntries(
-      Object.entries(operations).map(([operation, endpoint]: [string, Endpoint]) => [
-        operation,
-        (call: Call = {}) => request(endpoint, call, access, clock),
-      ]),
-    ),
-  ])
   const listHistory = (id: string) => request(history, { params: { id } }, access, clock)
   const drawQr = (text: string) => request(qr, { body: { text } }, access, clock)
-  return { ...Object.fromEntries(resources), listHistory, drawQr } as Api
+  const methods = forEachEndpoint(
+    (endpoint) =>
+      (call: Call = {}) =>
+        request(endpoint, call, access, clock),
+  )
+  return { ...methods, listHistory, drawQr } as Api
 }
 
 interface Call {
@@ -139,21 +134,18 @@ export async function requireOk(answer: Response): Promise<Response> {
 }
 
 /** The server's clock, learned from its responses, because the clock of a wall screen can be wrong by a day. */
-export interface ServerClock {
-  now(): Date
-  /** Updates the clock from the Date header of a response. */
-  observe(date: string | null): void
-}
+export type ServerClock = ReturnType<typeof createServerClock>
 
 /** The difference, in milliseconds, below which clocks count as equal. No figure needs more precision. */
 const EQUAL_MS = 60_000
 
 /** Creates a clock that shows the browser's time until a response has another time. */
-export function createServerClock(): ServerClock {
+export function createServerClock() {
   let aheadMs = 0
   return {
     now: () => new Date(Date.now() + aheadMs),
-    observe(date) {
+    /** Updates the clock from the Date header of a response. */
+    observe(date: string | null): void {
       const ahead = Date.parse(date ?? '') - Date.now()
       if (!Number.isNaN(ahead)) aheadMs = Math.abs(ahead) < EQUAL_MS ? 0 : ahead
     },

@@ -5,16 +5,7 @@ import { ApiRejection } from './desk-api.ts'
 /** The state of the event feed. `asking`: the page polls, because the server does not allow the stream. */
 export type FeedState = 'connecting' | 'live' | 'asking' | 'lost'
 
-export interface Feed {
-  readonly state: FeedState
-  /** The latest events since the page was opened, newest first. */
-  readonly events: readonly Envelope[]
-  /** Calls the listener with each event, and with `null` if events may be missing or the state changed. */
-  subscribe(listener: (event: Envelope | null) => void): () => void
-  /** Makes all listeners reload. Call it after this page has changed something. */
-  reload(): void
-  end(): void
-}
+export type Feed = ReturnType<typeof createFeed>
 
 const MAX_EVENTS = 200
 
@@ -38,7 +29,7 @@ const REJECTED_RETRY_MS = 60_000
 export function createFeed(
   open: (signal: AbortSignal) => AsyncIterable<Uint8Array>,
   { isAllowed }: { isAllowed: boolean },
-): Feed {
+) {
   const listeners = new Set<(event: Envelope | null) => void>()
   const ended = new AbortController()
   let state: FeedState = isAllowed ? 'connecting' : 'asking'
@@ -99,13 +90,16 @@ export function createFeed(
     get state() {
       return state
     },
+    /** The latest events since the page was opened, newest first. */
     get events() {
       return events
     },
-    subscribe(listener) {
+    /** Calls the listener with each event, and with `null` if events may be missing or the state changed. */
+    subscribe(listener: (event: Envelope | null) => void) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    /** Makes all listeners reload. Call it after this page has changed something. */
     reload: () => notify(null),
     end: () => ended.abort(),
   }

@@ -1,9 +1,4 @@
-export interface Refresher<Name extends string> {
-  /** Adds these sources to the next round of reloads. */
-  ask(names: Iterable<Name>): void
-  pause(ms: number): void
-  end(): void
-}
+export type Refresher<Name extends string> = ReturnType<typeof createRefresher<Name>>
 
 /** The minimum interval between the starts of two rounds, in milliseconds. */
 const SPACING_MS = 1000
@@ -16,7 +11,7 @@ const AT_ONCE = 3
  * load on the server regardless of the number of events.
  * @param load loads one source; it must not throw
  */
-export function createRefresher<Name extends string>(load: (name: Name) => Promise<void>): Refresher<Name> {
+export function createRefresher<Name extends string>(load: (name: Name) => Promise<void>) {
   const due = new Set<Name>()
   let notBefore = 0
   let isRunning = false
@@ -46,14 +41,15 @@ export function createRefresher<Name extends string>(load: (name: Name) => Promi
   }
 
   return {
-    ask(names) {
+    /** Adds these sources to the next round of reloads. */
+    ask(names: Iterable<Name>): void {
       for (const name of names) due.add(name)
       schedule()
     },
-    pause(ms) {
+    pause(ms: number): void {
       notBefore = Math.max(notBefore, Date.now() + ms)
     },
-    end() {
+    end(): void {
       hasEnded = true
       clearTimeout(timer)
     },

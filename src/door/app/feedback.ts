@@ -1,10 +1,6 @@
 import type { Tone } from '../../core/rules/door/outcome.ts'
 
-export interface Feedback {
-  /** Enables sound. Call it on a touch, because browsers allow no sound before the first touch. */
-  unlock(): void
-  signal(tone: Tone): void
-}
+export type Feedback = ReturnType<typeof createFeedback>
 
 interface Signal {
   /** The frequencies of the tones, in hertz, in sequence. Signals also differ by their number of tones. */
@@ -27,7 +23,7 @@ const EACH_SECONDS = 0.2
  * Creates the signals of decisions: one tone for yes, three low tones for no, and two tones for a question, each with
  * matching vibrations.
  */
-export function createFeedback(): Feedback {
+export function createFeedback() {
   let audio: AudioContext | undefined
 
   function play({ tones }: Signal): void {
@@ -47,12 +43,13 @@ export function createFeedback(): Feedback {
   }
 
   return {
-    unlock() {
+    /** Enables sound. Call it on a touch, because browsers allow no sound before the first touch. */
+    unlock(): void {
       audio ??= new AudioContext()
       // Ignore a rejection, which means that the browser did not accept the touch. The next touch tries again.
       if (audio.state === 'suspended') audio.resume().catch(() => undefined)
     },
-    signal(tone) {
+    signal(tone: Tone): void {
       play(signals[tone])
       navigator.vibrate?.(signals[tone].shakes)
     },

@@ -1,19 +1,5 @@
 /** The clock of a door: the phone's clock, corrected by the server's. */
-export interface DoorClock {
-  now(): Date
-  /** The server's time minus the phone's, in milliseconds; 0 if they agree. */
-  readonly offsetMs: number
-  /**
-   * Learns from a response of the server.
-   * @param date the Date header, or a more precise time at which the server handled the request
-   * @param sentAt the time of the request, by `wallMs`
-   * @param receivedAt the time of the response, by `wallMs`
-   * @param precisionMs the precision of `date`; default: the precision of a Date header
-   */
-  observe(date: string | null, sentAt: number, receivedAt: number, precisionMs?: number): void
-  /** Returns the time of the phone's clock. The returned time never goes back, even if the clock is set back. */
-  wallMs(): number
-}
+export type DoorClock = ReturnType<typeof createDoorClock>
 
 /** The precision of a Date header, in milliseconds. */
 const HEADER_MS = 1_000
@@ -36,13 +22,14 @@ export function createDoorClock(
   source: { wallMs: () => number; monotonicMs: () => number },
   learnedMs: number,
   onChange: () => void,
-): DoorClock {
+) {
   let bounds: { low: number; high: number } | undefined
   let offsetMs = learnedMs
   /** The milliseconds that are added to the phone's clock, so that the time continues after the clock was set back. */
   let setBackMs = 0
   let last = { wall: source.wallMs(), monotonic: source.monotonicMs() }
 
+  /** Returns the time of the phone's clock. The returned time never goes back, even if the clock is set back. */
   function wallMs(): number {
     const monotonic = source.monotonicMs()
     let wall = source.wallMs() + setBackMs
@@ -57,11 +44,19 @@ export function createDoorClock(
 
   return {
     now: () => new Date(Math.round(wallMs() + offsetMs)),
+    /** The server's time minus the phone's, in milliseconds; 0 if they agree. */
     get offsetMs() {
       // If the clock was set back, report its whole error, including the part that `wallMs` corrects.
       return offsetMs + setBackMs
     },
-    observe(date, sentAt, receivedAt, precisionMs = HEADER_MS) {
+    /**
+     * Learns from a response of the server.
+     * @param date the Date header, or a more precise time at which the server handled the request
+     * @param sentAt the time of the request, by `wallMs`
+     * @param receivedAt the time of the response, by `wallMs`
+     * @param precisionMs the precision of `date`
+     */
+    observe(date: string | null, sentAt: number, receivedAt: number, precisionMs = HEADER_MS): void {
       const moment = date === null ? Number.NaN : Date.parse(date)
       if (Number.isNaN(moment)) return
       const seen = { low: moment - receivedAt, high: moment + precisionMs - sentAt }

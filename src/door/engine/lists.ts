@@ -19,18 +19,6 @@ const FIRST_REFRESH_MS = 10_000
 /** The pause after a download, as a multiple of its duration: a long download is also much work for the server. */
 const REST_FACTOR = 20
 
-export interface ListKeeper {
-  isDue(): boolean
-  /** Updates the list if an update is due, in one tab at a time. */
-  freshen(signal: AbortSignal): Promise<void>
-  /** Delays the next update by a random time, so that the doors of a venue do not all load at the same time. */
-  askSoon(): void
-  /** Makes an update due now. */
-  askNow(): void
-  /** Resolves when no update is running. */
-  ended(): Promise<void>
-}
-
 interface ListKeeperOptions {
   /** Receives the number of passes that are loaded so far; `null` if no whole list is being loaded. */
   onLoading: (loaded: number | null) => void
@@ -39,15 +27,13 @@ interface ListKeeperOptions {
   onError: (error: unknown) => void
 }
 
-export function createListKeeper(
-  context: EngineContext,
-  { onLoading, onFetched, onError }: ListKeeperOptions,
-): ListKeeper {
+export function createListKeeper(context: EngineContext, { onLoading, onFetched, onError }: ListKeeperOptions) {
   const { environment, identity, store } = context
   let fetching: Promise<void> | undefined
   let fetchFrom = 0
   const isEarly = () => environment.monotonicMs() < fetchFrom
 
+  /** Updates the list if an update is due, in one tab at a time. */
   function freshen(signal: AbortSignal): Promise<void> {
     const door = identity()?.door
     if (fetching || isEarly() || signal.aborted || !door) return fetching ?? Promise.resolve()
@@ -76,12 +62,15 @@ export function createListKeeper(
   return {
     isDue: () => !fetching && !isEarly(),
     freshen,
+    /** Delays the next update by a random time, so that the doors of a venue do not all load at the same time. */
     askSoon() {
       fetchFrom = Math.max(fetchFrom, environment.monotonicMs() + environment.random() * FIRST_REFRESH_MS)
     },
+    /** Makes an update due now. */
     askNow() {
       fetchFrom = 0
     },
+    /** Resolves when no update is running. */
     ended: async () => fetching,
   }
 }

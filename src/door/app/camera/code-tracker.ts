@@ -13,24 +13,20 @@ const GONE_MS = 1500
 /** The time within which a second frame must confirm a linear code, in milliseconds. */
 const CONFIRM_MS = 700
 
-export interface CodeTracker {
-  /**
-   * Takes the reading of a frame, and returns the payload to evaluate, or `undefined` if there is no new code.
-   * @param at the time of the frame by a monotonic clock, in milliseconds
-   */
-  see(reading: Reading | undefined, at: number): string | undefined
-}
-
 /**
  * Creates a tracker that reports a code once, no matter how long the code is in view. If the code was gone and returns,
  * the tracker reports it again. A short blur or cover does not count as gone.
  */
-export function createCodeTracker(): CodeTracker {
+export function createCodeTracker() {
   const seen = new Map<string, number>()
   let unsure: { text: string; at: number } | undefined
 
   return {
-    see(reading, at) {
+    /**
+     * Takes the reading of a frame, and returns the payload to evaluate, or `undefined` if there is no new code.
+     * @param at the time of the frame by a monotonic clock, in milliseconds
+     */
+    see(reading: Reading | undefined, at: number): string | undefined {
       for (const [text, last] of seen) if (at - last > GONE_MS) seen.delete(text)
       if (!reading) return undefined
       const { text, isLinear } = reading

@@ -4,18 +4,7 @@ import { badgeOf, rejectedFirst } from '../../../core/rules/door/outcome.ts'
 import type { Decision, ScanRequest } from '../../engine/engine.ts'
 import { useDoor } from '../door-context.ts'
 
-export interface Scanning {
-  shown: Decision | null
-  /** The number of decisions on members of a group that are shown after the current decision. */
-  following: number
-  /** Whether a decision takes long enough to show that it is pending. */
-  isSlow: boolean
-  evaluate(request: ScanRequest): Promise<void>
-  /** Scans other members of a group. Each decision is shown separately, rejections first. */
-  letIn(members: DoorGroup['open']): Promise<void>
-  undo(decision: Decision): Promise<void>
-  next(): void
-}
+export type Scanning = ReturnType<typeof useScanning>
 
 interface Shown {
   /** The last decision on a single scan, until `next` is called. */
@@ -30,7 +19,7 @@ interface Shown {
 const SOON_MS = 200
 
 /** Evaluates scans, shows their decisions, and plays their signals. */
-export function useScanning(): Scanning {
+export function useScanning() {
   const { engine, feedback } = useDoor()
   const [{ last, members, isHidden }, setShown] = useState<Shown>({ last: null, members: [], isHidden: false })
   const [slow, setSlow] = useState(0)
@@ -67,6 +56,7 @@ export function useScanning(): Scanning {
   const acts = useMemo(
     () => ({
       evaluate: (request: ScanRequest) => show(engine.scan(request).then((decision) => [decision])),
+      /** Scans other members of a group. Each decision is shown separately, rejections first. */
       letIn: (members: DoorGroup['open']) => {
         const passIds = members.map(({ passId }) => passId)
         return show(engine.scanAll(passIds).then((decisions) => rejectedFirst(completed(decisions, members))))
@@ -83,6 +73,7 @@ export function useScanning(): Scanning {
   )
   useEffect(() => listenForScanners((payload) => void acts.evaluate({ payload, method: 'scanner' })), [acts])
   const shown = isHidden ? null : (last ?? members[0] ?? null)
+  /** The number of decisions on members of a group that are shown after the current decision. */
   const following = last ? members.length : Math.max(0, members.length - 1)
   return { shown, following, isSlow: slow > 0, ...acts }
 }
