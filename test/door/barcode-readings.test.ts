@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { BarcodeFormat } from '../../src/core/barcode-formats.ts'
 import { contract } from '../../src/core/contract/contract.ts'
 import { scannable, scannablePass } from '../server/api/scans/scan-support.ts'
@@ -18,7 +18,7 @@ async function place() {
 function passWith(workspace: TestWorkspace, projectId: string, format: BarcodeFormat, code: string) {
   const { design } = scannable()
   const parts = { design: { ...design, barcode: { format, message: '{{code}}' } } }
-  return scannablePass(workspace, { projectId, code, parts, redemption: { maxUses: 100 } })
+  return scannablePass(workspace, { projectId, code, parts })
 }
 
 /** Creates a pass whose design has a QR code, and whose override has a linear code with the same message. */
@@ -30,51 +30,54 @@ function passWithOverride(workspace: TestWorkspace, projectId: string, code: str
       barcodes: [{ format: 'PKBarcodeFormatEAN13', message: '{{code}}', messageEncoding: 'iso-8859-1' }],
     },
   }
-  return scannablePass(workspace, { projectId, code, parts, redemption: { maxUses: 100 } })
+  return scannablePass(workspace, { projectId, code, parts })
 }
 
 const camera = (payload: string) => ({ payload, method: 'camera' as const })
 
-test.each([
-  ['ean13', '0012345678905', { '0012345678905': 'accepted', '012345678905': 'accepted', '12345678905': 'unknown' }],
-  ['qr', '0012345678905', { '012345678905': 'unknown' }],
-  ['code39', 'ABC-1', { 'abc-1': 'accepted', '*ABC-1*': 'accepted' }],
-  ['qr', 'ABC-1', { 'abc-1': 'unknown' }],
-  ['code128', 'ABC-1', { 'abc-1': 'unknown' }],
-  ['codabar', '123456', { A123456A: 'accepted', t123456n: 'unknown', C123456D: 'accepted' }],
-  ['codabar', 'A123456B', { A123456B: 'accepted', a123456b: 'accepted', '123456': 'accepted', C123456D: 'unknown' }],
-  ['qr', '123456', { A123456A: 'unknown' }],
-  ['itf', '123456', { '123456': 'accepted', '0123456': 'unknown' }],
-] as const)('a door reads %s with the message %s the same online and offline', async (format, message, readings) => {
-  const { workspace, projectId } = await place()
-  const pass = await passWith(workspace, projectId, format, message)
-  const phone = await claimedPhone(workspace, projectId)
-  for (const network of ['online', 'offline'] as const) {
-    phone.network = network === 'online' ? 'up' : 'down'
-    for (const [payload, result] of Object.entries(readings)) {
-      // Readings within three seconds are one scan.
-      api.advance(5)
-      const decision = await phone.engine.scan(camera(payload))
-      expect(decision, payload).toMatchObject({ result, verified: network })
-      expect(decision.passId, payload).toBe(result === 'accepted' ? pass.id : null)
-    }
-  }
-  await phone.engine.stop()
+describe.each(['online', 'offline'] as const)('%s, a door', (network) => {
+  test.each([
+    ['ean13', '0012345678905', '0012345678905', 'accepted'],
+    ['ean13', '0012345678905', '012345678905', 'accepted'],
+    ['ean13', '0012345678905', '12345678905', 'unknown'],
+    ['qr', '0012345678905', '012345678905', 'unknown'],
+    ['code39', 'ABC-1', 'abc-1', 'accepted'],
+    ['code39', 'ABC-1', '*ABC-1*', 'accepted'],
+    ['qr', 'ABC-1', 'abc-1', 'unknown'],
+    ['code128', 'ABC-1', 'abc-1', 'unknown'],
+    ['codabar', '123456', 'A123456A', 'accepted'],
+    ['codabar', '123456', 't123456n', 'unknown'],
+    ['codabar', '123456', 'C123456D', 'accepted'],
+    ['codabar', 'A123456B', 'A123456B', 'accepted'],
+    ['codabar', 'A123456B', 'a123456b', 'accepted'],
+    ['codabar', 'A123456B', '123456', 'accepted'],
+    ['codabar', 'A123456B', 'C123456D', 'unknown'],
+    ['qr', '123456', 'A123456A', 'unknown'],
+    ['itf', '123456', '123456', 'accepted'],
+    ['itf', '123456', '0123456', 'unknown'],
+  ] as const)('%s with the message %s, read as %s: %s', async (format, message, payload, result) => {
+    const { workspace, projectId } = await place()
+    const pass = await passWith(workspace, projectId, format, message)
+    const phone = await claimedPhone(workspace, projectId)
+    if (network === 'offline') phone.network = 'down'
+    const decision = await phone.engine.scan(camera(payload))
+    expect(decision).toMatchObject({ result, verified: network })
+    expect(decision.passId).toBe(result === 'accepted' ? pass.id : null)
+    await phone.engine.stop()
+  })
 })
 
-test('a door finds a pass whose linear code is only in an override, online and offline', async () => {
-  const { workspace, projectId } = await place()
-  const pass = await passWithOverride(workspace, projectId, '0012345678905')
-  const phone = await claimedPhone(workspace, projectId)
-  for (const network of ['up', 'down'] as const) {
-    phone.network = network
-    api.advance(5)
-    const verified = network === 'up' ? 'online' : 'offline'
-    const decision = await phone.engine.scan(camera('012345678905'))
-    expect(decision).toMatchObject({ result: 'accepted', verified, passId: pass.id })
-  }
-  await phone.engine.stop()
-})
+test.each(['online', 'offline'] as const)(
+  '%s, a door finds a pass whose linear code is only in an override',
+  async (network) => {
+    const { workspace, projectId } = await place()
+    const pass = await passWithOverride(workspace, projectId, '0012345678905')
+    const phone = await claimedPhone(workspace, projectId)
+    if (network === 'offline') phone.network = 'down'
+    expect(await phone.engine.scan(camera('012345678905'))).toMatchObject({ result: 'accepted', passId: pass.id })
+    await phone.engine.stop()
+  },
+)
 
 test('an exact match takes precedence over another reading', async () => {
   const { workspace, projectId } = await place()
