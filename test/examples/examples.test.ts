@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { parse } from 'csv-parse/sync'
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
@@ -241,8 +239,13 @@ function meanDifference(a: Buffer, b: Buffer): number {
   return a.reduce((sum, value, index) => sum + Math.abs(value - b[index]!), 0) / a.length
 }
 
+/** Runs a script in this process, because a separate one takes a second to start. Each script can run once. */
 async function run(script: string, target: string): Promise<void> {
-  await promisify(execFile)(process.execPath, ['--import', 'tsx', join(root, 'examples', script), target], {
-    cwd: root,
-  })
+  const before = process.argv
+  process.argv = [process.execPath, script, target]
+  try {
+    await import(join(root, 'examples', script))
+  } finally {
+    process.argv = before
+  }
 }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { expect, test } from 'vitest'
-import { temporaryFolder } from '../../support/databases.ts'
+import { migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 
 const program = new URL('../../../bin/run.js', import.meta.url).pathname
 
@@ -26,7 +26,7 @@ test.each(['--version', '--help', 'issue --help'])('%s loads no heavy module', a
 })
 
 test('this test detects a command that loads the database', async () => {
-  const files = await filesLoadedBy(['migrate', '--database', `sqlite:${join(temporaryFolder(), 'passes.db')}`])
+  const files = await filesLoadedBy(['migrate', '--database', await migratedDatabase('sqlite')])
   expect(files.some((file) => /\/dist\/storage\//.test(file))).toBe(true)
   expect(files.some((file) => /\/node_modules\/knex\//.test(file))).toBe(true)
 })

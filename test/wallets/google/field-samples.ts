@@ -27,7 +27,15 @@ export function fullRecord(type: RecordType): Record<string, unknown> {
   return Object.fromEntries(fields.map(([name, field]) => [name, rightValue(field)]))
 }
 
+/** The valid values by field. They are shared, because creating them for each mistake costs more than the checks. */
+const rightValues = new WeakMap<Field, unknown>()
+
 function rightValue(field: Field): unknown {
+  if (!rightValues.has(field)) rightValues.set(field, makeRightValue(field))
+  return rightValues.get(field)
+}
+
+function makeRightValue(field: Field): unknown {
   const { type, maxItems } = field
   const value = isRecordType(type) ? fullRecord(type) : typeof type === 'string' ? right[type] : type.at(-1)
   return maxItems === undefined ? value : [value]

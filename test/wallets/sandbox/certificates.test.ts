@@ -5,6 +5,7 @@ import { execa } from 'execa'
 import { beforeAll, expect, test } from 'vitest'
 import { parseAppleIdentity } from '../../../src/wallets/apple/apple-identity.ts'
 import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import { sandboxChain } from '../../support/chains.ts'
 import { temporaryFolder } from '../apple/fixtures.ts'
 
 const at = new Date('2026-07-01T12:00:00Z')
@@ -12,7 +13,8 @@ const names = { passTypeIdentifier: 'pass.com.example.sandbox', teamIdentifier: 
 
 let chain: SandboxApple
 beforeAll(async () => {
-  chain = await createSandboxApple({ ...names, at })
+  // Credentials that are stored by the version of the code that creates them.
+  chain = await sandboxChain({ ...names, at })
 })
 
 async function describe(pem: string): Promise<string> {
