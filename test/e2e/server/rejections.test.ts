@@ -144,12 +144,7 @@ test('names the variable of an invalid value, unless the value was typed', async
 })
 
 /** Checks the whole output, including the log, because it must not contain a secret. */
-async function expectRefusal(
-  database: string,
-  args: string[],
-  words: string[],
-  { exits = 1 }: { exits?: 1 | 2 } = {},
-) {
+async function expectRefusal(database: string, args: string[], words: string[], { exits = 1 }: { exits?: 1 | 2 } = {}) {
   const { exitCode, stdout, stderr } = await run(['serve', '--database', database, ...args], undefined, {
     cwd: temporaryFolder(),
     env: { PASSES_PORT: '0' },
