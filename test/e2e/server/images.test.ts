@@ -4,7 +4,7 @@ import { png } from '../../server/api/templates/pictures.ts'
 import { eventually } from '../../support/eventually.ts'
 import { hostServer, startServer, type TestServer } from '../support/server.ts'
 
-test('the image process starts with the first image and ends when the server is told to stop', async () => {
+test('the image process starts with the first image and ends when the server stops', async () => {
   const server = await hostServer()
   await endsDecoder(server, process.pid, () => server.stop())
 })
