@@ -1,5 +1,6 @@
-import { writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { build } from 'esbuild'
 import { execa } from 'execa'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { newSecret, sign } from '../../../src/core/rules/crypto/signature.ts'
@@ -13,9 +14,9 @@ const folder = join(root, 'src/server/pages/browser/tasks')
 
 /** The command that runs a program, by the extension of its file. */
 const languages = {
-  sh: ['sh'],
-  mts: ['node', '--import', 'tsx'],
-  py: ['python3'],
+  sh: 'sh',
+  mts: 'node',
+  py: 'python3',
 } as const
 
 type Extension = keyof typeof languages
@@ -26,9 +27,12 @@ const hasPython = process.env.CI === 'true' || (await execa('python3', ['--versi
 
 const runnable = extensions.filter((extension) => extension !== 'py' || hasPython)
 
+/** The folder of the TypeScript programs, compiled once with the built client. */
+let compiled: string
+
 function start(task: string, extension: Extension, env: Record<string, string>, cwd = root) {
-  const [command, ...args] = languages[extension]
-  return execa(command, [...args, join(folder, `${task}.${extension}`)], { env, reject: false, cwd })
+  const file = extension === 'mts' ? join(compiled, `${task}.mjs`) : join(folder, `${task}.${extension}`)
+  return execa(languages[extension], [file], { env, reject: false, cwd })
 }
 
 // Runs the programs of the tasks at the start of /docs, as a reader would.
@@ -38,6 +42,22 @@ describe('programs of the API reference', () => {
   let env: Record<string, string>
 
   beforeAll(async () => {
+    compiled = temporaryFolder(cleanUp)
+    await build({
+      entryPoints: readdirSync(folder)
+        .filter((name) => name.endsWith('.mts'))
+        .map((name) => join(folder, name)),
+      outdir: compiled,
+      outExtension: { '.js': '.mjs' },
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      external: [join(root, 'dist/*')],
+      alias: {
+        'wallet-passes-client': join(root, 'dist/client/client.js'),
+        'wallet-passes-client/webhooks': join(root, 'dist/client/webhooks.js'),
+      },
+    })
     server = await hostServer({ args: ['--allow-insecure-webhooks'], cleanUp })
     const { client } = server
     const { id } = await client.templates.create({ body: { name: 'Ticket', passType: 'eventTicket' } })

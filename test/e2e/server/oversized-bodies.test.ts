@@ -3,13 +3,13 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { beforeAll, expect, test } from 'vitest'
 import { cleanUpAfterAll } from '../../support/databases.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { hostServer, type TestServer } from '../support/server.ts'
 
 const cleanUp = cleanUpAfterAll()
 let server: TestServer
 
 beforeAll(async () => {
-  server = await startServer({ cleanUp })
+  server = await hostServer({ cleanUp })
 })
 
 const KIB = 1024

@@ -3,13 +3,15 @@ import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { emptyDatabase, migratedDatabase, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
+import { times } from '../../support/long.ts'
 import { lacksPgbouncer, startPgbouncer } from '../../support/pgbouncer.ts'
 import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
 import { run } from '../support/program.ts'
 import { hostServer } from '../support/server.ts'
 
 const BATCHES = 4
-const PASSES = 15
+/** The passes of a batch. */
+const PASSES = times(6, 15)
 const SERVER_KEY = 'e2e-'.repeat(11)
 
 describe.skipIf(lacksPgbouncer)('behind pgbouncer (skipped if the Debian package is not installed)', () => {

@@ -4,9 +4,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { createSandboxApple, type SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import type { SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
+import { sandboxChain } from '../../support/chains.ts'
 import { emptyDatabase, migratedDatabase, temporaryFolder } from '../../support/databases.ts'
-import { run, spawnProgram } from '../support/program.ts'
+import { run } from '../support/program.ts'
 import { hostServer } from '../support/server.ts'
 
 const names = { passTypeIdentifier: 'pass.com.example', teamIdentifier: 'TEAM000001' }
@@ -16,9 +17,7 @@ describe('serve does not start, exits with 1, and names the file or flag for:', 
   test('another server key than the database was made with', async () => {
     const { database, stop } = await hostServer()
     await stop()
-    await expectRefusal(database, ['--server-key', serverKey], ['server key', 'PASSES_SERVER_KEY'], {
-      start: spawnProgram,
-    })
+    await expectRefusal(database, ['--server-key', serverKey], ['server key', 'PASSES_SERVER_KEY'])
   })
 
   test('PostgreSQL without a server key', async () => {
@@ -61,11 +60,11 @@ describe('serve rejects Apple credentials that no phone accepts, exits with 1, a
   let other: SandboxApple
   let expired: SandboxApple
   beforeAll(async () => {
-    const at = new Date()
-    const sixYearsAgo = new Date(at.getTime() - 6 * 365 * 86_400_000)
-    good = await createSandboxApple({ ...names, at })
-    other = await createSandboxApple({ ...names, at })
-    expired = await createSandboxApple({ ...names, at: sixYearsAgo })
+    // The same time for all runs of a year, so that they use one stored chain.
+    const sixYearsAgo = new Date(Date.UTC(new Date().getUTCFullYear() - 6, 0))
+    good = await sandboxChain(names)
+    other = await sandboxChain({ ...names, nth: 1 })
+    expired = await sandboxChain({ ...names, at: sixYearsAgo })
   })
 
   test('the key of another certificate', async () => {
@@ -94,31 +93,22 @@ describe('serve rejects Apple credentials that no phone accepts, exits with 1, a
       stdio: ['pipe', 'pipe', 'ignore'],
     }).toString()
     const wrong = ['--apple-key-passphrase', 'close sesame']
-    const { stderr } = await expectAppleRefusal({ ...good, keyPem }, wrong, ['pass.key', 'passphrase'], spawnProgram)
+    const { stderr } = await expectAppleRefusal({ ...good, keyPem }, wrong, ['pass.key', 'passphrase'])
     expect(stderr).not.toContain('sesame')
   })
 
   test('a certificate that Apple push does not accept', async () => {
     const folder = temporaryFolder()
     const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' })
-    openssl('req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=WWDR', '-keyout', 'ca.key', '-out', 'ca.pem')
+    writeFileSync(join(folder, 'pass.key'), good.keyPem)
+    openssl('req', '-x509', '-new', '-key', 'pass.key', '-subj', '/CN=WWDR', '-out', 'ca.pem')
     const subject = `/UID=${names.passTypeIdentifier}/OU=${names.teamIdentifier}/CN=Pass`
-    openssl('req', '-newkey', 'rsa:2048', '-nodes', '-subj', subject, '-keyout', 'pass.key', '-out', 'pass.csr')
-    openssl(
-      'x509',
-      '-req',
-      '-in',
-      'pass.csr',
-      '-CA',
-      'ca.pem',
-      '-CAkey',
-      'ca.key',
-      '-CAcreateserial',
-      '-out',
-      'pass.pem',
-    )
+    openssl('req', '-new', '-key', 'pass.key', '-subj', subject, '-out', 'pass.csr')
+    // One key signs both certificates, because only the extensions matter here.
+    const signing = ['-CA', 'ca.pem', '-CAkey', 'pass.key', '-CAcreateserial']
+    openssl('x509', '-req', '-in', 'pass.csr', ...signing, '-out', 'pass.pem')
     const read = (name: string) => readFileSync(join(folder, name), 'utf8')
-    const chain = { ...good, certificatePem: read('pass.pem'), keyPem: read('pass.key'), wwdrPem: read('ca.pem') }
+    const chain = { ...good, certificatePem: read('pass.pem'), wwdrPem: read('ca.pem') }
     await expectAppleRefusal(chain, [], ['Apple push', names.passTypeIdentifier])
   })
 
@@ -153,18 +143,13 @@ test('names the variable of an invalid value, unless the value was typed', async
   expect([typed.exitCode, typed.stderr]).toEqual([2, expect.not.stringContaining('PASSES_PORT')])
 })
 
-/** @param start spawnProgram() if a secret is given, so that the whole output, including the log, is checked */
-async function expectRefusal(
-  database: string,
-  args: string[],
-  words: string[],
-  { start = run, exits = 1 }: { start?: typeof run | typeof spawnProgram; exits?: 1 | 2 } = {},
-) {
-  const refused = await start(['serve', '--database', database, ...args], undefined, {
+/** Checks the whole output, including the log, because it must not contain a secret. */
+async function expectRefusal(database: string, args: string[], words: string[], { exits = 1 }: { exits?: 1 | 2 } = {}) {
+  const { exitCode, stdout, stderr } = await run(['serve', '--database', database, ...args], undefined, {
     cwd: temporaryFolder(),
     env: { PASSES_PORT: '0' },
+    capturesLog: true,
   })
-  const { exitCode, stdout, stderr } = refused as { exitCode?: number; stdout: string; stderr: string }
   expect(exitCode, stderr).toBe(exits)
   expect(stdout).toBe('')
   for (const word of words) expect(stderr).toContain(word)
@@ -173,9 +158,9 @@ async function expectRefusal(
   return { stderr }
 }
 
-async function expectAppleRefusal(chain: SandboxApple, args: string[], words: string[], start?: typeof spawnProgram) {
+async function expectAppleRefusal(chain: SandboxApple, args: string[], words: string[]) {
   const { args: files } = writeApple(chain)
-  return expectRefusal(await migratedDatabase('sqlite'), [...files, ...args], words, { ...(start && { start }) })
+  return expectRefusal(await migratedDatabase('sqlite'), [...files, ...args], words)
 }
 
 function writeApple(chain: SandboxApple): { args: string[] } {

@@ -1,22 +1,28 @@
 import { X509Certificate } from 'node:crypto'
-import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
+import { copyFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type AppleChain, appleFlags, makeAppleChain } from '../../support/apple-chain.ts'
-import { temporaryFolder } from '../../support/databases.ts'
+import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { issuedPass } from '../support/passes.ts'
 import { hostProgram, run } from '../support/program.ts'
 import { hostServer } from '../support/server.ts'
 
-test('a server signs with a replaced certificate without a restart, and metrics show when it ends', async () => {
-  const folder = temporaryFolder()
-  const made = join(folder, 'made')
-  mkdirSync(made)
-  const [first, renewed] = await Promise.all([
+const cleanUp = cleanUpAfterAll()
+let first: AppleChain
+let renewed: AppleChain
+
+beforeAll(async () => {
+  const made = temporaryFolder(cleanUp)
+  ;[first, renewed] = await Promise.all([
     makeAppleChain(made, { pushes: true }),
     makeAppleChain(made, { wwdrUnit: 'G5', days: 700, pushes: true }),
   ])
+})
+
+test('a server signs with a replaced certificate without a restart, and metrics show when it ends', async () => {
+  const folder = temporaryFolder()
   const used = { certificate: join(folder, 'pass.pem'), key: join(folder, 'pass.key'), wwdr: join(folder, 'wwdr.pem') }
   const put = (chain: AppleChain) => {
     for (const name of ['key', 'wwdr', 'certificate'] as const) copyFileSync(chain[name], used[name])
@@ -43,10 +49,6 @@ test('a server signs with a replaced certificate without a restart, and metrics 
 
 test('a watch renews an identity from its files, prints a line each time, and exits with 130 on Ctrl-C', async () => {
   const folder = temporaryFolder()
-  const [first, renewed] = await Promise.all([
-    makeAppleChain(folder, { pushes: true }),
-    makeAppleChain(folder, { wwdrUnit: 'G5', pushes: true }),
-  ])
   const filesOf = ({ certificate, key, wwdr }: AppleChain) => [
     '--certificate',
     certificate,

@@ -116,12 +116,19 @@ export async function picture(page: Page, name: string, options: { fullPage?: bo
 
 /**
  * Returns the issues that axe-core finds on a page, of any severity, and those that it could not decide.
- * @param rules all by default
+ * @param rules the rules to check, or `without`, the rules to leave out; all by default
  */
-export async function accessibilityIssues(page: Page, rules?: readonly string[]): Promise<string[]> {
+export async function accessibilityIssues(
+  page: Page,
+  rules?: readonly string[] | { without: readonly string[] },
+): Promise<string[]> {
   // Load axe once per page, because loading it takes most of the time of a check.
   if (!(await page.evaluate(`'axe' in globalThis`))) await page.evaluate(axe)
-  const options = { resultTypes: ['violations', 'incomplete'], ...(rules && { runOnly: rules }) }
+  const chosen =
+    rules && 'without' in rules
+      ? { rules: Object.fromEntries(rules.without.map((rule) => [rule, { enabled: false }])) }
+      : rules && { runOnly: rules }
+  const options = { resultTypes: ['violations', 'incomplete'], ...chosen }
   const { violations, incomplete } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as Record<
     'violations' | 'incomplete',
     Finding[]

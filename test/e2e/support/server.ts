@@ -154,7 +154,8 @@ export async function hostServer(options: ServerOptions = {}): Promise<HostedSer
   })
   let closed: Promise<void> | undefined
   const stop = () => (closed ??= server.close({ drainSeconds }))
-  cleanUp(stop)
+  // After a test, no proxy sends requests, so do not wait for the drain period.
+  cleanUp(() => (closed ??= server.close({ drainSeconds: 0 })))
   const started = { url: server.url, metricsUrl: server.metricsUrl ?? null, token: server.firstToken ?? null }
   return { ...describe(started, database, options), stderr: () => stderr, stop }
 }
