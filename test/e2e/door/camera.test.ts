@@ -33,7 +33,9 @@ describe.skipIf(skipReason !== undefined)(`with a camera${skipReason ? ` (skippe
     await page.getByRole('button', { name: 'Start' }).click()
 
     const expected = shown.map(({ payload }) => payload)
-    // Play the film at most twice. The figures below report codes that the first pass missed.
+    // The reader takes time to start on a busy machine. After that, play the film at most twice. The figures below report
+    // codes that the first pass missed.
+    await eventually(async () => expect(await page.evaluate(SEEN)).toBeGreaterThan(0))
     const until = Date.now() + seconds * 2000
     await eventually(async () => {
       const seen = (await page.evaluate(SEEN)) as number

@@ -121,7 +121,9 @@ export async function createProcesses(url: string, cleanUp: CleanUp): Promise<Cr
     format: 'esm',
     // Bundle the packages too, because Node.js takes longer to load their files. SQLite loads a binary next to its file.
     external: ['sqlite3'],
-    banner: { js: "import { createRequire as requireOf } from 'node:module'\nconst require = requireOf(import.meta.url)" },
+    banner: {
+      js: "import { createRequire as requireOf } from 'node:module'\nconst require = requireOf(import.meta.url)",
+    },
     logLevel: 'silent',
   })
   return async (place) => {
