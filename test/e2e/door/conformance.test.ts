@@ -120,7 +120,8 @@ describe.each(stores)('a door on %s', (_, createRigs, skipped) => {
       const uploaded = loseResponse('/v1/scans/offline')
       await second.retry()
       await uploaded
-      // Both scans are recorded, but the response is lost, so only the server knows.
+      // Both scans are recorded, but the response is lost, so only the server knows. The next runner must not lose one.
+      network = () => 'down'
       await second.kill()
       const third = await rig.open()
       await upload(third)
@@ -327,6 +328,7 @@ describe.each(stores)('a door on %s', (_, createRigs, skipped) => {
       const uploaded = loseResponse('/v1/scans/offline')
       await second.retry()
       await uploaded
+      network = () => 'down'
       await second.kill()
       const third = await rig.open()
       await upload(third)

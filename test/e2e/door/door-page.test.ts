@@ -1,5 +1,5 @@
 import type { Browser, Locator, Page } from 'playwright-core'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Decision, EngineState, Problem } from '../../../src/door/engine/engine.ts'
 import { cleanUpAfterAll } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -186,11 +186,17 @@ describe.skipIf(skipReason !== undefined)(
       url = await serveFakeDoor(cleanUp)
     })
 
+    /** Adds a script to the page until the end of the test, because the next test uses the same tab. */
+    async function addScript(page: Page, content: string): Promise<void> {
+      const script = await page.addInitScript({ content })
+      onTestFinished(() => script.dispose())
+    }
+
     /** Opens the page of a phone that is already a door, without a camera. */
     async function openDoor(language: Language = 'en', options: { colorScheme?: 'dark'; hasTouch?: boolean } = {}) {
       const visited = await visit(browser, { locale: language, viewport: { width: 390, height: 844 }, ...options })
       const { page } = visited
-      await page.addInitScript({ content: "localStorage.setItem('door', 'yes')" })
+      await addScript(page, "localStorage.setItem('door', 'yes')")
       await page.goto(url)
       const words = spoken[language]
       await page.getByRole('button', { name: words.search, exact: true }).waitFor()
@@ -219,11 +225,8 @@ describe.skipIf(skipReason !== undefined)(
           for (const size of sizes) {
             await page.setViewportSize(size)
             await picture(page, `door-${name}-${language}-${scheme}-${size.width}`)
-            expect(await page.evaluate('document.documentElement.scrollWidth'), `${name} ${size.width}`).toBe(
-              size.width,
-            )
-            expect(await page.evaluate(CUT_WORDS), `${name} ${size.width}`).toEqual([])
-            const targets = (await page.evaluate(TARGETS)) as Target[]
+            const [width, cut, targets] = (await page.evaluate(LAYOUT)) as [number, string[], Target[]]
+            expect([width, cut], `${name} ${size.width}`).toEqual([size.width, []])
             expect(targets.length).toBeGreaterThan(0)
             expect(
               targets.filter(({ height, width }) => height < 48 || width < 48),
@@ -238,7 +241,7 @@ describe.skipIf(skipReason !== undefined)(
               ).toEqual([])
             }
           }
-          const found = await accessibilityIssues(page)
+          const found = await accessibilityIssues(page, isLong || language === 'de' ? undefined : OF_LANGUAGES)
           // axe-core does not detect that a sheet covers everything else.
           const isSure = (issue: string) =>
             !['group', 'direction', 'count', 'zones'].includes(name) || !overPictures.test(issue)
@@ -402,7 +405,7 @@ describe.skipIf(skipReason !== undefined)(
 
     test('light and zoom keep their settings while decisions change', async () => {
       const { page } = await visit(browser, { locale: 'en', viewport: { width: 390, height: 844 } })
-      await page.addInitScript({ content: `localStorage.setItem('door', 'yes'); (${CAMERA})()` })
+      await addScript(page, `localStorage.setItem('door', 'yes'); (${CAMERA})()`)
       await page.goto(url)
       const light = page.getByRole('button', { name: 'Light' })
       await light.click()
@@ -600,7 +603,7 @@ describe.skipIf(skipReason !== undefined)(
 
     test('a link with a used invitation shows what to do, and accepts another pasted link', async () => {
       const { page } = await visit(browser, { locale: 'en', viewport: { width: 390, height: 844 } })
-      await page.addInitScript({ content: "localStorage.removeItem('door')" })
+      await addScript(page, "localStorage.removeItem('door')")
       await page.goto(`${url}#used-up`)
       await page.getByRole('button', { name: 'Begin' }).click()
       await page.getByText('All uses of this invitation are taken. Ask for a new one.').waitFor()
@@ -845,6 +848,12 @@ const CUT_WORDS = `(() => {
   }
   return cut
 })()`
+
+/** Returns the width of the page, the cut words, and the targets. */
+const LAYOUT = `[document.documentElement.scrollWidth, ${CUT_WORDS}, ${TARGETS}]`
+
+/** The rules of axe-core that depend on texts and colors. The others evaluate markup, which is that of German. */
+const OF_LANGUAGES = ['button-name', 'color-contrast', 'html-lang-valid', 'label', 'target-size']
 
 /** Whether no button except the decision itself covers the most severe problem and the word of the decision. */
 const IS_WHOLE = `['.problem', '.word'].map((selector) => {

@@ -18,7 +18,7 @@ declare const door: DoorEngine
  * The number of killed tabs: 500 in the long form. Every second tab is killed after the ledger has its upload and
  * before the response arrives.
  */
-const KILLS = times(10, 500)
+const KILLS = times(4, 500)
 /** On a busy machine a tab takes a second or two. */
 const PATIENCE_MS = 60_000 + KILLS * 4_000
 

@@ -76,7 +76,7 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
 
   async function signIn(sub: string, email: string, locale: string) {
     provider.account = { sub, email, email_verified: true }
-    const visited = await visit(browser, { viewport: screens.phone, locale, colorScheme: 'light' }, cleanUp)
+    const visited = await visit(browser, { viewport: screens.phone, locale, colorScheme: 'light' })
     const { page } = visited
     page.setDefaultTimeout(20_000)
     await page.goto(`${server.url}/desk`)

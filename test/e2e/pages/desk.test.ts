@@ -327,7 +327,7 @@ describe.skipIf(skipReason !== undefined)(
     })
 
     test('a screen whose clock is a day ahead shows the last 24 hours and silent doors by the server', async () => {
-      const { page } = await visit(browser, { locale: 'en', viewport: { width: 1000, height: 700 } })
+      const { page } = await visit(browser, { locale: 'en', isAlone: true })
       await page.clock.setSystemTime(Date.now() + 86_400_000)
       await page.route('**/v1/doors?*', async (route) => {
         const response = await route.fetch()
@@ -401,7 +401,7 @@ describe.skipIf(skipReason !== undefined)(
       await adjust(6)
 
       const open = async (address: string, options: Parameters<typeof visit>[1], shown = '.zone .plot') => {
-        const visited = await visit(browser, options)
+        const visited = await visit(browser, { ...options, isAlone: true })
         // Curves end with the last full minute.
         await visited.page.clock.setSystemTime(Math.ceil(Date.now() / 60_000) * 60_000)
         await visited.page.goto(`${server.url}/desk?project=${project.id}${address}`)

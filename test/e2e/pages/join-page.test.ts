@@ -270,17 +270,24 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     const { files, banners } = await installOnBoth(linkOf, language)
     const shown = () => files.map((file) => cardOn(file.read()))
 
-    /** Waits until both phones have the stamps, and compares the page. */
-    async function shows(stamps: number): Promise<void> {
-      const front = [
-        [labels[0], `${stamps}`],
-        [labels[1], name],
-      ]
-      await eventually(() => {
+    const frontWith = (stamps: number) => [
+      [labels[0], `${stamps}`],
+      [labels[1], name],
+    ]
+
+    /** Waits until both phones have the stamps. */
+    const phonesShow = (stamps: number) =>
+      eventually(() => {
+        const front = frontWith(stamps)
         for (const { isValid, fields } of shown()) expect([isValid, fields.slice(0, 2)]).toEqual([true, front])
       })
+
+    /** Waits until both phones have the stamps, and compares the page. */
+    async function shows(stamps: number): Promise<void> {
+      await phonesShow(stamps)
       await tab.reload()
-      expect(await tab.locator('.card .fields > div').allInnerTexts()).toEqual(front.map((field) => field.join('\n')))
+      const front = frontWith(stamps).map((field) => field.join('\n'))
+      expect(await tab.locator('.card .fields > div').allInnerTexts()).toEqual(front)
     }
     const command = async (...args: string[]) => {
       const { exitCode, stdout, stderr } = await run([...args, '--json'], server)
@@ -299,8 +306,9 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
         [{ label: 'Stamps', value: `${stamps} of 10` }],
       ])
       scanId = made.scan.id
-      await shows(stamps)
+      await phonesShow(stamps)
     }
+    await shows(10)
     await eventually(() => expect(banners).toEqual(Array.from({ length: 10 }, (_, n) => banner(`${n + 1}`))))
     await isReadable(tab, language)
     const { entry } = await command('pass', 'balance', 'add', pass!.id, 'stamps', '-10', '--ref', 'receipt-1')

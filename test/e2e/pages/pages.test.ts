@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { readTemplateFile } from '../../../src/cli/template/template-file.ts'
 import { pushTemplate } from '../../../src/cli/template/template-push.ts'
 import type { DefinitionInput, PassType } from '../../../src/core/contract/schemas/definition.ts'
@@ -322,6 +322,7 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
   test('an iPad that calls itself a Macintosh gets the Apple pass once, and the page stays', async () => {
     const { page, context } = await visit(browser, { userAgent: mac })
     const session = await context.newCDPSession(page)
+    onTestFinished(() => session.detach())
     await session.send('Emulation.setTouchEmulationEnabled', { enabled: true, maxTouchPoints: 5 })
     const opened: string[] = []
     page.on('request', (request) => {

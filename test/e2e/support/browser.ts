@@ -33,6 +33,8 @@ export function launchBrowser(more: readonly string[] = []): Promise<Browser> {
       '--disable-sync',
       // Block the address of Google, to which links lead and which tests must not call.
       '--host-resolver-rules=MAP pay.google.com ~NOTFOUND',
+      // Pages of tests run too briefly for optimized code, whose compilation takes a quarter of the CPU.
+      ...(isLong ? [] : ['--js-flags=--no-opt --no-maglev']),
       ...more,
     ],
   })
@@ -70,32 +72,66 @@ export interface Visit {
   incidents: string[]
 }
 
-const contexts = new WeakMap<Browser, Map<string, Promise<BrowserContext>>>()
+export interface VisitOptions extends BrowserContextOptions {
+  /** Whether the visitor has a context of its own, because the test changes the clock of the context. */
+  isAlone?: boolean
+}
+
+/** A tab between two visitors. */
+interface Tab {
+  page: Page
+  /** The events of the current visitor. */
+  incidents: string[]
+}
+
+/** A context, and its tabs that no visitor uses. */
+interface Shared {
+  context: BrowserContext
+  idle: Tab[]
+}
+
+const shared = new WeakMap<Browser, Map<string, Promise<Shared>>>()
 
 /**
- * Opens a visitor in a new tab, which is closed after the test unless `cleanUp` is given. Visitors with the same look
- * share a context and its storage, because a new context takes a second of CPU.
+ * Opens a visitor in a tab, until the end of the test unless `cleanUp` is given. The tab has an empty session storage, no
+ * request headers, and no routes. Visitors share a context and its storage, except if their options differ in more than the
+ * screen, and use the tabs of earlier ones, because a new context or tab takes half a second of CPU. A test that adds a
+ * script to a tab, or attaches a session that changes it, must remove that.
  */
 export async function visit(
   browser: Browser,
-  options: BrowserContextOptions = {},
+  options: VisitOptions = {},
   cleanUp: CleanUp = onTestFinished,
 ): Promise<Visit> {
-  const look = JSON.stringify(options)
-  const known = contexts.get(browser) ?? new Map<string, Promise<BrowserContext>>()
-  contexts.set(browser, known)
-  const opened = known.get(look) ?? browser.newContext(options)
-  known.set(look, opened)
-  const context = await opened
-  const page = await context.newPage()
+  const { viewport = screens.desktop, colorScheme = 'light', extraHTTPHeaders = {}, isAlone, ...rest } = options
+  const open = async (): Promise<Shared> => ({ context: await browser.newContext(rest), idle: [] })
+  const known = shared.get(browser) ?? new Map<string, Promise<Shared>>()
+  shared.set(browser, known)
+  const kind = JSON.stringify(rest)
+  const opening = isAlone ? open() : (known.get(kind) ?? open())
+  if (!isAlone) known.set(kind, opening)
+  const { context, idle } = await opening
+  const tab = idle.pop() ?? (await openTab(context))
+  const { page, incidents } = tab
+  cleanUp(async () => {
+    if (isAlone) return context.close()
+    if (await empty(tab)) idle.push(tab)
+  })
   // The default for all waits. A test that needs a shorter limit must set it.
   page.setDefaultTimeout(120_000)
-  cleanUp(() => page.close())
-  const incidents: string[] = []
-  page.on('console', (message) => incidents.push(`console ${message.type()}: ${message.text()}`))
-  page.on('pageerror', (error) => incidents.push(`error: ${error.message}`))
+  await page.setViewportSize(viewport!)
+  await page.emulateMedia({ colorScheme, media: null })
+  await page.setExtraHTTPHeaders(extraHTTPHeaders)
+  return { page, context, incidents }
+}
+
+async function openTab(context: BrowserContext): Promise<Tab> {
+  const page = await context.newPage()
+  const tab: Tab = { page, incidents: [] }
+  page.on('console', (message) => tab.incidents.push(`console ${message.type()}: ${message.text()}`))
+  page.on('pageerror', (error) => tab.incidents.push(`error: ${error.message}`))
   page.on('dialog', async (dialog) => {
-    incidents.push(`dialog: ${dialog.message()}`)
+    tab.incidents.push(`dialog: ${dialog.message()}`)
     await dialog.dismiss()
   })
   await page.addInitScript({
@@ -103,7 +139,25 @@ export async function visit(
       console.error('policy: ' + breach.violatedDirective + ' ' + breach.blockedURI)
     })`,
   })
-  return { page, context, incidents }
+  return tab
+}
+
+/** Prepares a tab for its next visitor. Resolves to whether it can be used again. */
+async function empty(tab: Tab): Promise<boolean> {
+  const { page } = tab
+  try {
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+    // Pages without an origin have no storage.
+    await page.evaluate('try { sessionStorage.clear() } catch {}')
+    await page.goto('about:blank', { timeout: 10_000 })
+    for (const event of ['request', 'response'] as const) await page.removeAllListeners(event)
+    tab.incidents = []
+    return true
+  } catch {
+    // The test crashed or closed the tab, or left it in the middle of a navigation.
+    await page.close().catch(() => undefined)
+    return false
+  }
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
