@@ -9,7 +9,7 @@ import { hostFleet, startFleet } from '../support/fleet.ts'
 import { inviteGuests, startLoad } from '../support/fleet-load.ts'
 import { inspect } from '../support/passes.ts'
 
-const GUESTS = times(60, 200)
+const GUESTS = times(30, 200)
 /** An API server and a worker are killed in each round. */
 const ROUNDS = times(1, 2)
 const roles = ['api', 'worker'] as const
