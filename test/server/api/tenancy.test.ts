@@ -1,9 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import type { ErrorBody } from '../../../src/core/contract/schemas/common.ts'
+import type { Route } from '../../../src/core/route.ts'
 import { TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes } from '../../support/conformance.ts'
 import { oneDialect } from '../../support/databases.ts'
+import { isLong } from '../../support/long.ts'
 import { signedIn, silentProvider } from '../../support/sessions.ts'
 import {
   definition,
@@ -40,6 +42,21 @@ const bodies: Record<string, object> = {
   'balances.createEntry': { delta: 1, externalRef: 'mine' },
   'webhooks.update': { url: 'https://mine.example' },
 }
+
+/** The kinds of rows whose IDs are the first parameter of a path. */
+const kindsByPath: Record<string, Name[]> = {
+  projects: ['project'],
+  templates: ['template'],
+  'template-versions': ['published', 'draft'],
+  passes: ['pass'],
+  webhooks: ['webhook'],
+  'webhooks/deliveries': ['delivery'],
+  scans: ['scan'],
+  doors: ['door'],
+  'doors/invitations': ['invitation'],
+  zones: ['zone'],
+}
+const kindsOf = ({ path }: Route) => kindsByPath[path.slice('/v1/'.length).split('/{')[0]!]!
 
 type Name =
   | 'project'
@@ -92,6 +109,9 @@ describe.each(oneDialect)('on %s', (dialect) => {
   let door: TestWorkspace
   /** One id of each kind of row. */
   let ids: Record<Name, string>
+  let allKinds: Name[]
+  /** The rows of the owner, which no test may change. */
+  let rows: Awaited<ReturnType<typeof rowsOf>>
 
   beforeAll(async () => {
     owner = await api.workspace()
@@ -141,42 +161,43 @@ describe.each(oneDialect)('on %s', (dialect) => {
       delivery: delivery.id,
       scan: scan.id,
     }
+    allKinds = Object.keys(ids) as Name[]
+    rows = await rowsOf(owner)
   })
 
   const rowsOf = async (workspace: TestWorkspace) =>
     Promise.all(tables.map((table) => api.database.writer(table).where({ workspace_id: workspace.id }).orderBy('id')))
 
-  test.each(
-    routesWithIds.flatMap((one) => [
-      { ...one, who: 'a stranger' as const },
-      { ...one, who: 'a token of another project' as const },
-      { ...one, who: 'a person of another project' as const },
-      { ...one, who: 'a door of another project' as const },
-    ]),
-  )('$name returns $who 404 for every foreign ID and changes nothing', async ({ name, route, who }) => {
-    const before = await rowsOf(owner)
-    const intruder = {
+  test.each(routesWithIds)('$name returns 404 for every foreign ID and changes nothing', async ({ name, route }) => {
+    const intruders = {
       'a stranger': stranger,
       'a token of another project': neighbour,
       'a person of another project': person,
       'a door of another project': door,
-    }[who]
-    const isBeyond =
-      ((intruder === neighbour || intruder === person) && route.scope?.startsWith('webhooks:')) ||
-      (intruder === door && (!route.forDoors || name === 'doors.update'))
-    for (const [kind, id] of Object.entries(ids)) {
-      const body = bodies[name]
-      const names = Object.keys(route.params!.shape)
-      // Resources below another one are also requested below the owner's resource.
-      for (const parent of names.length > 1 ? [id, ids.pass, ids.project] : [id]) {
+    }
+    const body = bodies[name]
+    const names = Object.keys(route.params!.shape)
+    for (const [who, intruder] of Object.entries(intruders)) {
+      const isBeyond =
+        ((intruder === neighbour || intruder === person) && route.scope?.startsWith('webhooks:')) ||
+        (intruder === door && (!route.forDoors || name === 'doors.update'))
+      const own = kindsOf(route)
+      // The stranger tests IDs of the wrong kind. For the others, one such ID is enough.
+      const kinds: Name[] = isLong || intruder === stranger || names.length > 1 ? allKinds : [...own, 'image']
+      for (const kind of kinds) {
+        const id = ids[kind]
+        // Resources below another one are requested below the owner's resource.
+        const parent = ids[own[0]!]
         const params = Object.fromEntries(names.map((name, n) => [name, n === names.length - 1 ? id : parent]))
         const target = targetOf(route, { params, query: queries[name] ?? {} })
         const answer = await intruder.send(route.method, target, body ? { body } : {})
-        expect(answer.status, `${kind}: ${answer.text}`).toBe(isBeyond ? 403 : 404)
-        expect((answer.body as ErrorBody).errorCode, kind).toMatch(isBeyond ? /^FORBIDDEN$/ : /NOT_FOUND$/)
+        expect(answer.status, `${who}, ${kind}: ${answer.text}`).toBe(isBeyond ? 403 : 404)
+        expect((answer.body as ErrorBody).errorCode, `${who}, ${kind}`).toMatch(isBeyond ? /^FORBIDDEN$/ : /NOT_FOUND$/)
       }
     }
-    expect(await rowsOf(owner)).toEqual(before)
+    const before = rows
+    rows = await rowsOf(owner)
+    expect(rows).toEqual(before)
   })
 
   test('no list shows a row of another workspace', async () => {

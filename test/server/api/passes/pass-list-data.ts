@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import type { PassStatus } from '../../../../src/core/contract/schemas/common.ts'
 import type { RedemptionPolicy } from '../../../../src/core/contract/schemas/redemption.ts'
+import { groupBy } from '../../../../src/core/group-by.ts'
 import { newId } from '../../../../src/core/ids.ts'
 import { identifierDigest } from '../../../../src/core/rules/crypto/scan-code.ts'
+import { insertRows, type RowsUpdate, updateRows } from '../../../../src/storage/db/bulk-rows.ts'
 import type { TestWorkspace } from '../../../support/api.ts'
 import { makeProject, publishedTemplate } from '../../fixtures.ts'
 
@@ -177,49 +179,73 @@ export async function makeTemplates(workspace: TestWorkspace): Promise<Template[
 
 /** Inserts passes like the server would, in one transaction. */
 export async function insertListed(workspace: TestWorkspace, passes: PassFacts[]): Promise<ListedPass[]> {
+  if (passes.length === 0) return []
   const { store } = workspace.api.services
   const versions = await store.templateVersions.listNewestPublished(workspace.id, [
     ...new Set(passes.map((pass) => pass.template.id)),
   ])
   const listed = passes.map((pass) => ({ ...pass, id: newId(pass.createdAt) }))
+  const rows = listed.map(({ template, ...facts }) => ({
+    ...facts,
+    templateId: template.id,
+    projectId: template.projectId,
+    hasBalances: false,
+    scanCode: facts.id,
+    appleToken: 'token',
+    templateVersionId: versions.find(({ templateId }) => templateId === template.id)!.id,
+    identifierDigest: identifierDigest(facts.id),
+  }))
+  const ofWorkspace = { workspace_id: workspace.id }
+  const devices = listed.flatMap(({ id, apple }) =>
+    apple.map((fetched_version, n) => ({
+      ...ofWorkspace,
+      pass_id: id,
+      push_token: 'x',
+      registered_at: 0,
+      pushed_version: 0,
+      device_id: `${n}`,
+      fetched_version,
+    })),
+  )
+  const objects = listed.flatMap(({ id, google }) => {
+    const { holders, sent: sent_version } = google ?? {}
+    return google ? [{ ...ofWorkspace, pass_id: id, object_suffix: id, holders, sent_version, sent_at: 0 }] : []
+  })
+  const scans = listed.flatMap(({ id, scans }) =>
+    scans.map((scan_context_key) => ({
+      ...ofWorkspace,
+      pass_id: id,
+      scan_id: newId(now),
+      scan_context_key,
+      scanned_at: now.getTime(),
+    })),
+  )
+  const jobs = listed.filter(({ status }) => status === 'ISSUING').map(({ id }) => claimedJob(workspace.id, id))
   await store.transaction(async (tx) => {
-    for (const pass of listed) {
-      const { template, ...facts } = pass
-      const row = {
-        ...facts,
-        templateId: template.id,
-        projectId: template.projectId,
-        hasBalances: false,
-        scanCode: pass.id,
-        appleToken: 'token',
-        templateVersionId: versions.find(({ templateId }) => templateId === template.id)!.id,
-        identifierDigest: identifierDigest(pass.id),
-      }
-      await tx.passes.insert(workspace.id, [row], pass.createdAt)
+    for (const [createdAt, created] of groupBy(rows, (row) => row.createdAt.getTime())) {
+      await tx.passes.insert(workspace.id, created, new Date(createdAt))
     }
   })
-  const db = workspace.api.database.writer
-  await db.transaction(async (tx) => {
-    for (const { id, status, revision, updatedAt, scans, walletVersion, apple, google } of listed) {
-      const change = { status, revision, updated_at: updatedAt.getTime(), wallet_version: walletVersion }
-      await tx('passes').where({ id }).update(change)
-      const held = { workspace_id: workspace.id, pass_id: id }
-      const device = { ...held, push_token: 'x', registered_at: 0, pushed_version: 0 }
-      for (const [n, fetched_version] of apple.entries())
-        await tx('apple_registrations').insert({ ...device, device_id: `${n}`, fetched_version })
-      const { holders = 0, sent = 0 } = google ?? {}
-      if (google)
-        await tx('google_objects').insert({ ...held, object_suffix: id, holders, sent_version: sent, sent_at: 0 })
-      if (status === 'ISSUING') await tx('jobs').insert(claimedJob(workspace.id, id))
-      for (const scan_context_key of scans) {
-        const scan = { scan_id: newId(now), workspace_id: workspace.id, pass_id: id, scan_context_key }
-        await tx('accepted_scans').insert({ ...scan, scanned_at: now.getTime() })
-      }
-    }
+  await workspace.api.database.writer.transaction(async (tx) => {
+    const changes = listed.map(({ id, status, revision, updatedAt, walletVersion }) => ({
+      id,
+      set: { status, revision, updated_at: updatedAt.getTime(), wallet_version: walletVersion },
+    }))
+    await updateRows(tx, workspace.id, listedUpdate, changes)
+    await insertRows(tx, 'apple_registrations', devices)
+    await insertRows(tx, 'google_objects', objects)
+    await insertRows(tx, 'jobs', jobs)
+    await insertRows(tx, 'accepted_scans', scans)
   })
   const ids = listed.map(({ id }) => id)
   await store.transaction((tx) => tx.heldPasses.settle(workspace.id, ids))
   return listed
+}
+
+const listedUpdate: RowsUpdate = {
+  name: 'set-listed',
+  table: 'passes',
+  set: { status: 'text', revision: 'integer', updated_at: 'bigint', wallet_version: 'integer' },
 }
 
 /** A job by which a worker issues the pass. */

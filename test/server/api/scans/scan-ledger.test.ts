@@ -4,13 +4,15 @@ import { projects } from '../../../../src/core/contract/projects.ts'
 import { scans } from '../../../../src/core/contract/scans.ts'
 import type { ScanItem } from '../../../../src/core/contract/schemas/scan-shapes.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects } from '../../../support/databases.ts'
+import { dialects, oneDialect } from '../../../support/databases.ts'
 import { makePass, makeProject, publishedTemplate } from '../../fixtures.ts'
 import { scan, scannable } from './scan-support.ts'
 
 /** One evening with two projects, five passes, and every event that can happen at a door. */
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
+  /** For rules outside SQL. */
+  const testOnce = test.runIf(oneDialect.includes(dialect))
   let workspace: TestWorkspace
   let ids: Record<'concert' | 'play' | 'concertTemplate' | 'playTemplate' | 'a' | 'b' | 'c' | 'd' | 'homeless', string>
   /** All scans of the ledger, newest first, each with its result in the format of section 2.7. */
@@ -141,14 +143,14 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(page).toMatchObject({ items: expected, total: expected.length })
     const walked: ScanItem[] = []
     for (let cursor: string | null | undefined; cursor !== null; ) {
-      const part = await list({ ...query(), limit: 1, ...(cursor && { cursor }) })
+      const part = await list({ ...query(), limit: 2, ...(cursor && { cursor }) })
       walked.push(...part.items)
       cursor = part.nextCursor
     }
     expect(walked).toEqual(expected)
   })
 
-  test.each([
+  testOnce.each([
     { from: '2026-03-01T20:03:00Z', scannedSince: '2026-03-01T20:03:00Z' },
     { to: '2026-03-01T20:03:00Z', scannedUntil: '2026-03-01T20:03:00Z' },
     { sortBy: 'scannedAt' },

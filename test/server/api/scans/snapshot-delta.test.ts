@@ -7,6 +7,7 @@ import type { SnapshotItem } from '../../../../src/core/contract/scanner.ts'
 import { newId } from '../../../../src/core/ids.ts'
 import { sweep } from '../../../../src/server/background/maintenance.ts'
 import { erasePass } from '../../../../src/server/operator/erase-pass.ts'
+import { insertRows } from '../../../../src/storage/db/bulk-rows.ts'
 import { SnapshotEntries } from '../../../../src/storage/scans/snapshot-entries.ts'
 import { TestWorkspace, targetOf, useApi } from '../../../support/api.ts'
 import { dialects, oneDialect } from '../../../support/databases.ts'
@@ -330,8 +331,7 @@ describe.each(dialects)('on %s', (dialect) => {
         scan_context_key: '',
         scanned_at: n,
       }))
-      const { writer } = api.database
-      for (let n = 0; n < rows.length; n += 500) await writer('accepted_scans').insert(rows.slice(n, n + 500))
+      await api.database.writer.transaction((tx) => insertRows(tx, 'accepted_scans', rows))
     }
     const pages = await kept.sync(100)
     const found = pages.map(({ items }) => items.map(({ acceptedScans }) => acceptedScans.length))
