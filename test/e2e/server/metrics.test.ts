@@ -1,8 +1,10 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { type AddressInfo, createServer } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { MAX_JOB_LAPSES } from '../../../src/core/rules/sending/retries.ts'
 import { allRoutes } from '../../support/conformance.ts'
-import { oneDialect } from '../../support/databases.ts'
+import { migratedDatabase, oneDialect, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { issuedPass } from '../support/passes.ts'
@@ -39,29 +41,6 @@ describe.each(oneDialect)('on %s', (dialect) => {
   })
 })
 
-test('a worker-only server has metrics, with gauges of the whole installation', async () => {
-  const api = await hostServer({ args: ['--role', 'api'] })
-  const { id } = await api.client.templates.create({ body: { name: 'Ticket', passType: 'generic' } })
-  const body = { definition: { design: { organizationName: 'Acme', description: 'Ticket' } } }
-  const version = await api.client.templates.createVersion({ params: { id }, body })
-  await api.client.templateVersions.publish({ params: { id: version.id } })
-  await api.client.passes.create({ body: { externalPassId: 'p', label: 'Ada', templateId: id } })
-  const worker = await hostServer({
-    database: api.database,
-    token: api.token,
-    args: [...withMetrics, '--role', 'worker'],
-  })
-  expect(api.metricsUrl).toBeNull()
-  await eventually(async () => {
-    const text = await scrape(worker.metricsUrl!)
-    expect(text).toContain('passes_job_runs_total{kind="issue-pass",outcome="done"} 1')
-    expect(text).toContain('passes_events_total{type="pass.issued"} 1')
-    expect(text).toMatch(/passes_build_info\{version="[\d.]+",node="[\d.]+",role="worker"\} 1/)
-    expect(text).toMatch(/passes_certificate_remaining_seconds\{certificate="apple_pass",identity="server"\} 1\d{8}/)
-    expect(text).toContain('process_cpu_seconds_total')
-  })
-})
-
 test('metrics have a separate listener on loopback, and no label holds customer data', async () => {
   const server = await hostServer({ args: withMetrics })
   expect(new URL(server.metricsUrl!).hostname).toBe('127.0.0.1')
@@ -81,18 +60,14 @@ test('metrics have a separate listener on loopback, and no label holds customer 
   expect(text).not.toContain(server.token)
 })
 
-test('a port in use ends the start with advice', async () => {
-  const server = await hostServer({ args: withMetrics })
-  const port = new URL(server.metricsUrl!).port
-  const taken = await spawnProgram([
-    'serve',
-    '--port',
-    '0',
-    '--metrics-port',
-    port,
-    '--database',
-    `${server.database}-other`,
-  ])
+test('a port in use ends the start and its process with advice', async () => {
+  const other = createServer()
+  other.listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  onTestFinished(() => void other.close())
+  const { port } = other.address() as AddressInfo
+  const args = ['serve', '--port', '0', '--metrics-port', String(port), '--database', await migratedDatabase('sqlite')]
+  const taken = await spawnProgram(args, undefined, { cwd: temporaryFolder() })
   expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining('--metrics-port')])
 })
 

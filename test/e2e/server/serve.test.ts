@@ -6,9 +6,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../../src/client/client.ts'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { MIGRATION_LOCK } from '../../../src/storage/db/migrate.ts'
-import { dialects, emptyDatabase, migratedDatabase, temporaryFolder } from '../../support/databases.ts'
+import { dialects, emptyDatabase, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
-import { freePort } from '../../support/ports.ts'
 import { batchOf, inspect, publishTemplate } from '../support/passes.ts'
 import { program, run } from '../support/program.ts'
 import { hostServer, type ServerProcess, sandboxFolder, startServer, type TestServer } from '../support/server.ts'
@@ -31,38 +30,40 @@ test('without a terminal the first owner token is in a private file and not in t
   expect(lines).toContainEqual(expect.objectContaining({ file }))
 })
 
-describe.each(dialects)('on %s', (dialect) => {
-  test('SIGTERM under load keeps acknowledged passes, and issues none twice', async () => {
-    const server = await startServer({ dialect })
-    const templateId = await publishTemplate(server.client)
-    const acknowledged: string[] = []
-    const lanes = Array.from({ length: 4 }, async (_, lane) => {
-      for (let n = 0; ; n++) {
-        const passes = batchOf(templateId, `${lane}-${n}`, 10)
-        const answer = await server.client.passes.createBatch({ body: { passes } }).catch(() => undefined)
-        if (!answer) return
-        acknowledged.push(...answer.results.map((result) => result.externalPassId))
-      }
-    })
-    await eventually(() => expect(acknowledged.length).toBeGreaterThan(60))
-    const stopping = performance.now()
-    expect(await server.stop()).toBe(0)
-    expect(performance.now() - stopping).toBeLessThan(STOP_MS)
-    await Promise.all(lanes)
-
-    const { database, token } = server
-    await hostServer({ dialect, database, token })
-    const { passes } = inspect(database)
-    await eventually(async () => expect(unissued(await passes())).toEqual([]))
-    const stored = new Set((await passes()).map((pass) => pass.externalPassId))
-    expect(acknowledged.filter((id) => !stored.has(id))).toEqual([])
+test('SIGTERM under load keeps acknowledged passes, and issues none twice', async () => {
+  const server = await startServer({ dialect: 'postgres' })
+  const templateId = await publishTemplate(server.client)
+  const acknowledged: string[] = []
+  const lanes = Array.from({ length: 4 }, async (_, lane) => {
+    for (let n = 0; ; n++) {
+      const passes = batchOf(templateId, `${lane}-${n}`, 10)
+      const answer = await server.client.passes.createBatch({ body: { passes } }).catch(() => undefined)
+      if (!answer) return
+      acknowledged.push(...answer.results.map((result) => result.externalPassId))
+    }
   })
+  await eventually(() => expect(acknowledged.length).toBeGreaterThan(60))
+  const stopping = performance.now()
+  expect(await server.stop()).toBe(0)
+  expect(performance.now() - stopping).toBeLessThan(STOP_MS)
+  await Promise.all(lanes)
 
+  const { database, token } = server
+  await hostServer({ database, token })
+  const { passes } = inspect(database)
+  await eventually(async () => expect(unissued(await passes())).toEqual([]))
+  const stored = new Set((await passes()).map((pass) => pass.externalPassId))
+  expect(acknowledged.filter((id) => !stored.has(id))).toEqual([])
+})
+
+describe.each(dialects)('on %s', (dialect) => {
   test('servers that start together on an empty database create one workspace, token, and key', async () => {
     const database = await emptyDatabase(dialect)
     // Only one of the servers prints the first token. A token of the operator works on all of them.
     const options = { dialect, database, token: 'none' }
-    const servers = await Promise.all([startServer(options), hostServer(options), hostServer(options)])
+    // On PostgreSQL, the servers coordinate only through the database, so all of them can run in this process.
+    const startFirst = dialect === 'sqlite' ? startServer : hostServer
+    const servers = await Promise.all([startFirst(options), hostServer(options), hostServer(options)])
     const { rows } = inspect(database)
     expect(await rows('workspaces')).toMatchObject([{ name: 'default' }])
     expect(await rows('tokens')).toMatchObject([{ name: 'first owner' }])
@@ -80,52 +81,58 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
-test('a worker-only server issues the passes that a web-only server accepts', async () => {
+test('a worker-only server issues the passes that a web-only server accepts, and has metrics', async () => {
   const api = await hostServer({ dialect: 'postgres', args: ['--role', 'api'] })
+  expect(api.metricsUrl).toBeNull()
   const templateId = await publishTemplate(api.client)
-  await api.client.passes.createBatch({ body: { passes: batchOf(templateId, 'pass', 20) } })
+  await api.client.passes.createBatch({ body: { passes: batchOf(templateId, 'pass', 5) } })
   const { passes } = inspect(api.database)
-  expect((await passes()).map((pass) => pass.status)).toEqual(Array(20).fill('QUEUED'))
+  expect((await passes()).map((pass) => pass.status)).toEqual(Array(5).fill('QUEUED'))
   const worker = await startServer({
     database: api.database,
     token: api.token,
-    args: ['--role', 'worker', '--public-url', api.url],
+    args: ['--role', 'worker', '--public-url', api.url, '--metrics-port', '0'],
   })
   await eventually(async () => expect(unissued(await passes())).toEqual([]))
   expect(worker.url).toBe('')
+  await eventually(async () => {
+    const text = await (await fetch(worker.metricsUrl!)).text()
+    expect(text).toContain('passes_job_runs_total{kind="issue-pass",outcome="done"} 5')
+    expect(text).toContain('passes_events_total{type="pass.issued"} 5')
+    expect(text).toMatch(/passes_build_info\{version="[\d.]+",node="[\d.]+",role="worker"\} 1/)
+    expect(text).toMatch(/passes_certificate_remaining_seconds\{certificate="apple_pass",identity="server"\} 1\d{8}/)
+    expect(text).toContain('process_cpu_seconds_total')
+  })
   expect(await worker.stop()).toBe(0)
 })
 
-test('SIGTERM completes requests in flight, rejects new ones, and does not wait for endless ones', async () => {
-  const server = await startServer()
-  const templateId = await publishTemplate(server.client)
+test('SIGTERM drains, completes work in flight, rejects new requests, and does not wait for endless ones', async () => {
+  const server = await startServer({ args: ['--drain-seconds', '3'] })
+  const { client, database, token } = server
+  const templateId = await publishTemplate(client)
   const request = await openRequest(server, { externalPassId: 'late', label: 'Ada', templateId })
   await openRequest(server, { label: 'never sent in full' })
+  // The server is still issuing these passes when it has to stop.
+  const passesInFlight = batchOf(templateId, 'early', 40)
+  await client.passes.createBatch({ body: { passes: passesInFlight } })
   const stopping = performance.now()
   const stopped = server.stop()
+  const statusOf = async (path: string) => (await fetch(server.url + path)).status
+  await eventually(async () => expect(await statusOf('/readyz')).toBe(503), { interval: 20 })
+  expect(await statusOf('/healthz')).toBe(200)
   await eventually(() => expect(fetch(`${server.url}/healthz`)).rejects.toThrow())
   expect(await request.finish()).toMatch(/^HTTP\/1\.1 201 /)
   expect(await stopped).toBe(0)
   expect(performance.now() - stopping).toBeLessThan(STOP_MS)
-  const { passes } = inspect(server.database)
-  expect(await passes()).toMatchObject([{ externalPassId: 'late' }])
+  const { passes } = inspect(database)
+  const wanted = [...passesInFlight.map(({ externalPassId }) => externalPassId), 'late']
+  expect((await passes()).map(({ externalPassId }) => externalPassId).toSorted()).toEqual(wanted.toSorted())
+
+  await hostServer({ database, token })
+  await eventually(async () => expect(unissued(await passes())).toEqual([]))
 })
 
-test('SIGTERM during the start stops the server gracefully', async () => {
-  const port = String(await freePort())
-  const env = { PASSES_DATABASE_URL: await migratedDatabase('sqlite'), PASSES_DRAIN_SECONDS: '0' }
-  const child = execa('node', [program, 'serve', '--port', port, '--json'], {
-    cwd: temporaryFolder(),
-    env,
-    reject: false,
-  })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  await eventually(() => fetch(`http://127.0.0.1:${port}/healthz`), { interval: 5 })
-  child.kill('SIGTERM')
-  expect((await child).exitCode).toBe(0)
-})
-
-test('SIGTERM ends a start that waits for another server to migrate the database', async () => {
+test('SIGTERM stops a start gracefully, also while another server migrates the database', async () => {
   const url = await emptyDatabase('postgres')
   const { writer, close } = openDatabase(url)
   onTestFinished(close)
