@@ -22,8 +22,11 @@ import { hostServer, startServer } from '../support/server.ts'
 
 const setUp = sharedSetUp(onlyAnswers)
 
-/** Enough passes to stop a run halfway. */
-const MANY = times(200, 800)
+/** Enough passes to stop a run halfway: one batch is recorded, two are in flight, and one is not sent yet. */
+const MANY = times(350, 800)
+
+/** Enough passes to stop a run whose first batch is recorded. */
+const SOME = times(200, 800)
 
 const header = ['externalPassId', 'label', 'seat', 'day']
 
@@ -128,7 +131,7 @@ describe('over HTTP', () => {
 
   test('after SIGKILL during a void the same command continues, and accepts passes that are void', async () => {
     const setup = await setUp()
-    const ids = await createPasses(setup, MANY)
+    const ids = await createPasses(setup, SOME)
     const rows = ids.map((id, index) => [index % 100 === 0 ? `${id}-unknown` : id, 'gone'])
     writeRows(setup, 'file.csv', [['externalPassId', 'reason'], ...rows])
     const args = ['void', 'file.csv', '--failures', 'failures.csv', '--yes', '--json']
@@ -140,14 +143,14 @@ describe('over HTTP', () => {
     const summary = JSON.parse(resumed.stdout)
     expect([resumed.exitCode, summary]).toMatchObject([
       1,
-      { complete: true, rows: MANY, voided: 0.99 * MANY, failed: MANY / 100 },
+      { complete: true, rows: SOME, voided: 0.99 * SOME, failed: SOME / 100 },
     ])
     expect(summary.alreadyDone).toBeGreaterThan(0)
     expect(readRows(setup, 'failures.csv').map(({ externalPassId }) => externalPassId)).toEqual(
       rows.map(([id]) => id).filter((id) => id!.endsWith('unknown')),
     )
     const isVoid = ({ status }: Pass) => status === 'VOID'
-    expect([...(await allPasses(setup)).values()].filter(isVoid)).toHaveLength(0.99 * MANY)
+    expect([...(await allPasses(setup)).values()].filter(isVoid)).toHaveLength(0.99 * SOME)
   })
 
   test('a dry run asks the server about every row and changes nothing', async () => {
@@ -174,7 +177,7 @@ test('a run outlasts a server that is killed and started again in the middle of 
   const database = await migratedDatabase('sqlite')
   const server = await startServer({ database, ...onlyAnswers })
   const setup = await setUpOn(server)
-  const ids = await createPasses(setup, MANY)
+  const ids = await createPasses(setup, SOME)
   writeRows(setup, 'file.csv', [['externalPassId', 'seat'], ...ids.map((id) => [id, '2'])])
   const { child, release } = await startRun(setup, ['update', 'file.csv', '--json'])
   await server.kill()
@@ -182,7 +185,7 @@ test('a run outlasts a server that is killed and started again in the middle of 
   await hostServer({ database, ...onlyAnswers, token: server.token, port: new URL(server.url).port })
   const { exitCode, stdout, stderr } = await child
   expect([exitCode, stderr]).toEqual([0, expect.stringContaining('trying again in')])
-  expect(JSON.parse(stdout)).toMatchObject({ complete: true, updated: MANY, failed: 0 })
+  expect(JSON.parse(stdout)).toMatchObject({ complete: true, updated: SOME, failed: 0 })
   for (const { revision } of (await allPasses(setup)).values()) expect(revision).toBe(2)
 })
 
