@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { SandboxApple } from '../../../src/wallets/sandbox/apple/certificates.ts'
 import { sandboxChain } from '../../support/chains.ts'
 import { emptyDatabase, migratedDatabase, temporaryFolder } from '../../support/databases.ts'
-import { run } from '../support/program.ts'
+import { run, spawnProgram } from '../support/program.ts'
 import { hostServer } from '../support/server.ts'
 
 const names = { passTypeIdentifier: 'pass.com.example', teamIdentifier: 'TEAM000001' }
@@ -17,7 +17,9 @@ describe('serve does not start, exits with 1, and names the file or flag for:', 
   test('another server key than the database was made with', async () => {
     const { database, stop } = await hostServer()
     await stop()
-    await expectRefusal(database, ['--server-key', serverKey], ['server key', 'PASSES_SERVER_KEY'])
+    await expectRefusal(database, ['--server-key', serverKey], ['server key', 'PASSES_SERVER_KEY'], {
+      start: spawnProgram,
+    })
   })
 
   test('PostgreSQL without a server key', async () => {
@@ -93,7 +95,7 @@ describe('serve rejects Apple credentials that no phone accepts, exits with 1, a
       stdio: ['pipe', 'pipe', 'ignore'],
     }).toString()
     const wrong = ['--apple-key-passphrase', 'close sesame']
-    const { stderr } = await expectAppleRefusal({ ...good, keyPem }, wrong, ['pass.key', 'passphrase'])
+    const { stderr } = await expectAppleRefusal({ ...good, keyPem }, wrong, ['pass.key', 'passphrase'], spawnProgram)
     expect(stderr).not.toContain('sesame')
   })
 
@@ -143,13 +145,18 @@ test('names the variable of an invalid value, unless the value was typed', async
   expect([typed.exitCode, typed.stderr]).toEqual([2, expect.not.stringContaining('PASSES_PORT')])
 })
 
-/** Checks the whole output, including the log, because it must not contain a secret. */
-async function expectRefusal(database: string, args: string[], words: string[], { exits = 1 }: { exits?: 1 | 2 } = {}) {
-  const { exitCode, stdout, stderr } = await run(['serve', '--database', database, ...args], undefined, {
+/** @param start spawnProgram() if a secret is given, so that the whole output, including the log, is checked */
+async function expectRefusal(
+  database: string,
+  args: string[],
+  words: string[],
+  { start = run, exits = 1 }: { start?: typeof run | typeof spawnProgram; exits?: 1 | 2 } = {},
+) {
+  const refused = await start(['serve', '--database', database, ...args], undefined, {
     cwd: temporaryFolder(),
     env: { PASSES_PORT: '0' },
-    capturesLog: true,
   })
+  const { exitCode, stdout, stderr } = refused as { exitCode?: number; stdout: string; stderr: string }
   expect(exitCode, stderr).toBe(exits)
   expect(stdout).toBe('')
   for (const word of words) expect(stderr).toContain(word)
@@ -158,9 +165,9 @@ async function expectRefusal(database: string, args: string[], words: string[], 
   return { stderr }
 }
 
-async function expectAppleRefusal(chain: SandboxApple, args: string[], words: string[]) {
+async function expectAppleRefusal(chain: SandboxApple, args: string[], words: string[], start?: typeof spawnProgram) {
   const { args: files } = writeApple(chain)
-  return expectRefusal(await migratedDatabase('sqlite'), [...files, ...args], words)
+  return expectRefusal(await migratedDatabase('sqlite'), [...files, ...args], words, { ...(start && { start }) })
 }
 
 function writeApple(chain: SandboxApple): { args: string[] } {

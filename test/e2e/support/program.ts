@@ -1,5 +1,4 @@
 import { Console } from 'node:console'
-import fs from 'node:fs'
 import { PassThrough, type Readable, Writable } from 'node:stream'
 import { Config, execute, type Interfaces, settings } from '@oclif/core'
 import { execa } from 'execa'
@@ -20,8 +19,6 @@ export interface RunOptions {
   isInteractive?: boolean
   /** The content of stdin. */
   input?: string | Uint8Array
-  /** Whether `stderr` contains the log of a server. By default, the log goes to the stderr of the tests. */
-  capturesLog?: boolean
 }
 
 export interface Run {
@@ -145,7 +142,7 @@ interface Staying {
 
 async function runHere(
   args: string[],
-  { cwd, env, isInteractive, input, capturesLog }: RunOptions,
+  { cwd, env, isInteractive, input }: RunOptions,
   staying?: Staying,
 ): Promise<Run> {
   let exitCode: number | undefined
@@ -171,7 +168,6 @@ async function runHere(
     putBack.push(replace(process, 'stdin', stdinWith(input)))
     putBack.push(replace(process, 'stdout', stdout.stream))
     putBack.push(replace(process, 'stderr', stderr.stream))
-    if (capturesLog) putBack.push(captureLog(stderr.stream))
     putBack.push(replace(globalThis, 'console', new Console({ stdout: stdout.stream, stderr: stderr.stream })))
     // Capture warnings separately, because Node.js writes them to stderr directly, not through process.stderr.
     putBack.push(onWarning(({ name, message }) => stderr.stream.write(`${name}: ${message}\n`)))
@@ -247,17 +243,6 @@ function setExitCode(): PutBack {
   return () => {
     process.exitCode = before
   }
-}
-
-/** Captures the log, which pino writes to the file descriptor of stderr directly. */
-function captureLog(stderr: Writable): PutBack {
-  const { writeSync } = fs
-  const write = (fd: number, ...content: [string]) => {
-    if (fd !== 2) return writeSync(fd, ...content)
-    stderr.write(content[0])
-    return Buffer.byteLength(content[0])
-  }
-  return replace(fs, 'writeSync', write)
 }
 
 function onWarning(tell: (warning: Error) => void): PutBack {
