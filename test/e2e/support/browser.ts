@@ -73,7 +73,7 @@ export interface Visit {
 }
 
 export interface VisitOptions extends BrowserContextOptions {
-  /** Whether the visitor has a context of its own, because the test changes the clock of the context. */
+  /** Whether the visitor has a separate context, because the test changes the clock of the context. */
   isAlone?: boolean
 }
 
