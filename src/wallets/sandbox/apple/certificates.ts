@@ -27,14 +27,14 @@ export interface SandboxApple {
   serverKeyPem: string
 }
 
-/** The algorithm of the key that signs passes, as at Apple. */
+/** The algorithm of the keys that sign passes and their certificates, as at Apple. */
 const RSA = {
   name: 'RSASSA-PKCS1-v1_5',
   hash: 'SHA-256',
   modulusLength: 2048,
   publicExponent: new Uint8Array([1, 0, 1]),
 }
-/** The algorithm of all other keys, because creating an RSA key takes a hundred times as long. */
+/** The algorithm of the other keys, because creating an RSA key takes a hundred times as long. */
 const ECDSA = { name: 'ECDSA', hash: 'SHA-256', namedCurve: 'P-256' }
 const USER_ID = '0.9.2342.19200300.100.1.1'
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1'
@@ -60,7 +60,7 @@ const WWDR_NAME: JsonName = [
  */
 export async function createSandboxApple(subject: PassSubject): Promise<SandboxApple> {
   const { at } = subject
-  const [rootKeys, wwdrKeys, passKeys, serverKeys] = await Promise.all([ECDSA, ECDSA, RSA, ECDSA].map(generateKeys))
+  const [rootKeys, wwdrKeys, passKeys, serverKeys] = await Promise.all([ECDSA, RSA, RSA, ECDSA].map(generateKeys))
   const root: Party = { name: [{ CN: ['Wallet Sandbox Development Root CA'] }, ...ORGANIZATION], keys: rootKeys! }
   const wwdr: Party = { name: WWDR_NAME, keys: wwdrKeys! }
   const server: Party = { name: [{ CN: ['localhost'] }, ...ORGANIZATION], keys: serverKeys! }
@@ -149,15 +149,13 @@ function generateKeys(algorithm: typeof RSA | typeof ECDSA): Promise<CryptoKeyPa
 
 async function importKeys(pem: string): Promise<CryptoKeyPair> {
   const key = createPrivateKey(pem)
-  // The keys of sandboxes of older versions are RSA keys.
-  const algorithm = key.asymmetricKeyType === 'rsa' ? RSA : ECDSA
   const [pkcs8, spki] = [
     key.export({ type: 'pkcs8', format: 'der' }),
     createPublicKey(key).export({ type: 'spki', format: 'der' }),
   ]
   const [privateKey, publicKey] = await Promise.all([
-    crypto.subtle.importKey('pkcs8', new Uint8Array(pkcs8), algorithm, true, ['sign']),
-    crypto.subtle.importKey('spki', new Uint8Array(spki), algorithm, true, ['verify']),
+    crypto.subtle.importKey('pkcs8', new Uint8Array(pkcs8), RSA, true, ['sign']),
+    crypto.subtle.importKey('spki', new Uint8Array(spki), RSA, true, ['verify']),
   ])
   return { privateKey, publicKey }
 }
