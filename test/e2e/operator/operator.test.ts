@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createClient } from '../../../src/client/client.ts'
-import { dialects, emptyDatabase, migratedDatabase, oneDialect } from '../../support/databases.ts'
+import { dialects, emptyDatabase, migratedDatabase } from '../../support/databases.ts'
 import { within } from '../../support/eventually.ts'
 import { inspect, publishTemplate } from '../support/passes.ts'
 import { run } from '../support/program.ts'
@@ -83,10 +83,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await server.client.tokens.current()).toMatchObject({ name: 'first', workspaceName: 'default' })
     expect(await inspect(database).rows('tokens')).toHaveLength(1)
   })
-})
 
-// Other tests run the SQL of these commands on both databases.
-describe.each(oneDialect)('on %s', (dialect) => {
   test('a suspended workspace is rejected within two seconds, and works again when resumed', async () => {
     const server = await hostServer({ dialect })
     const { database } = server

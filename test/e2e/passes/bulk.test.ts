@@ -22,11 +22,11 @@ import { hostServer, startServer } from '../support/server.ts'
 
 const setUp = sharedSetUp(onlyAnswers)
 
-/** Enough passes to stop a run halfway: one batch is recorded, two are in flight, and one is not sent yet. */
-const MANY = times(350, 800)
+/** Enough passes to stop a run halfway: two batches can be complete, two more in flight, and one is not sent yet. */
+const MANY = times(450, 800)
 
 /** Enough passes to stop a run whose first batch is recorded. */
-const SOME = times(200, 800)
+const SOME = times(300, 800)
 
 const header = ['externalPassId', 'label', 'seat', 'day']
 

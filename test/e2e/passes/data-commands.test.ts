@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { emptyDatabase, oneDialect } from '../../support/databases.ts'
+import { dialects, emptyDatabase } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { inspect, issuedPass } from '../support/passes.ts'
 import { run } from '../support/program.ts'
@@ -7,7 +7,7 @@ import { hostServer } from '../support/server.ts'
 
 const HOLDER = 'Grace qx7wvzkj'
 
-describe.each(oneDialect)('on %s', (dialect) => {
+describe.each(dialects)('on %s', (dialect) => {
   test('logs the actions of operators and tokens, without typed values', async () => {
     const server = await hostServer({ dialect })
     const onDatabase = ['--database', server.database]

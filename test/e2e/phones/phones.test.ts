@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Pass } from '../../../src/core/contract/passes.ts'
-import { oneDialect, temporaryFolder } from '../../support/databases.ts'
+import { dialects, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { run } from '../support/program.ts'
 import { sharedServer, type TestServer } from '../support/server.ts'
 
 const loyalty = new URL('../../../examples/loyalty/template.json', import.meta.url).pathname
 
-// One database is enough. Tests of the web service, of Google, of callbacks, and of balances run the same SQL on both.
-describe.each(oneDialect)('on %s', (dialect) => {
+describe.each(dialects)('on %s', (dialect) => {
   const shared = sharedServer({ dialect })
 
   test('a pass lives on two phones: installed, updated, removed, void', async () => {

@@ -93,8 +93,8 @@ test('every filter reaches the server, and an export equals the list, with holde
   const { server } = setup
   const query = { result: ['denied' as const], reason: ['quota_exhausted' as const], scanContextKey: ['context 10'] }
   const filters = ['--result', 'denied', '--reason', 'quota_exhausted', '--context', 'context 10']
-  const { stdout } = await run(['scans', 'export', '--json', ...filters, '--from', '2026-07-01T00:00:00.500Z'], server)
-  const listed = await server.client.scans.list({ query: { ...query, from: '2026-07-01T00:00:00.500Z', limit: 100 } })
+  const { stdout } = await run(['scans', 'export', '--json', ...filters, '--from', '2026-07-01T00:00:00.100Z'], server)
+  const listed = await server.client.scans.list({ query: { ...query, from: '2026-07-01T00:00:00.100Z', limit: 100 } })
   expect(listed.total).toBeGreaterThan(10)
   const { items } = await server.client.passes.list({ query: { limit: 100 } })
   const labelOf = (id: string | null) => items.find(({ externalPassId }) => externalPassId === id)?.label
