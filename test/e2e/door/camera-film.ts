@@ -54,13 +54,6 @@ export function cameraFlags(film: string): string[] {
   ]
 }
 
-/** Gives the page 15 frames a second instead of 30, because each frame takes CPU to draw and to read. */
-export const slowCamera = `
-const askForAll = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices)
-navigator.mediaDevices.getUserMedia = ({ video, ...wanted }) =>
-  askForAll({ ...wanted, video: { ...video, frameRate: 15 } })
-`
-
 /** Counts the taps and the camera requests of the page. */
 export const countTaps = `
 globalThis.taps = 0

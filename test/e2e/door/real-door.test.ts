@@ -7,7 +7,7 @@ import { eventually } from '../../support/eventually.ts'
 import { readPicture } from '../../support/read-picture.ts'
 import { launchBrowser, skipReason, visit } from '../support/browser.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
-import { cameraFlags, countTaps, slowCamera, writeFilm } from './camera-film.ts'
+import { cameraFlags, countTaps, writeFilm } from './camera-film.ts'
 
 describe.skipIf(skipReason !== undefined)(
   `a phone and a server${skipReason ? ` (skipped: ${skipReason})` : ''}`,
@@ -52,7 +52,7 @@ describe.skipIf(skipReason !== undefined)(
       expect(printed).toBe(`${server.url}/door#${invitation.code}`)
 
       const { page, context, incidents } = await visit(browser, { locale: 'en', viewport: { width: 390, height: 844 } })
-      await page.addInitScript({ content: slowCamera + countTaps })
+      await page.addInitScript({ content: countTaps })
       const setRoom = await quotaOf(await context.newCDPSession(page), new URL(server.url).origin)
       await page.goto(printed!)
       expect(page.url()).toBe(`${server.url}/door`)

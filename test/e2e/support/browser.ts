@@ -33,8 +33,9 @@ export function launchBrowser(more: readonly string[] = []): Promise<Browser> {
       '--disable-sync',
       // Block the address of Google, to which links lead and which tests must not call.
       '--host-resolver-rules=MAP pay.google.com ~NOTFOUND',
-      // Pages of tests run too briefly for optimized code, whose compilation takes a quarter of the CPU.
-      ...(isLong ? [] : ['--js-flags=--no-opt --no-maglev']),
+      // Pages of tests run too briefly for optimized code, whose compilation takes a quarter of the CPU. Only pages with a
+      // camera, which have more flags, read frames for longer.
+      ...(isLong || more.length > 0 ? [] : ['--js-flags=--no-opt --no-maglev']),
       ...more,
     ],
   })
