@@ -1,8 +1,7 @@
-import { mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
-import { transform } from 'esbuild'
 import { execa } from 'execa'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../../support/databases.ts'
@@ -26,17 +25,14 @@ async function startService() {
   return { calls, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
-/**
- * Copies the source and the built program, adds the wallet to both, and returns the folder. The server runs the built
- * program, because transforming the whole source takes seconds.
- */
-async function addWallet(service: string): Promise<string> {
+/** Copies the source, adds the wallet, and returns the folder. */
+function addWallet(service: string): string {
   const folder = realpathSync(temporaryFolder())
-  await execa('cp', ['-r', ...['src', 'bin', 'dist'].map((name) => join(root, name)), folder])
-  for (const name of ['package.json', 'oclif.manifest.json', 'node_modules'])
-    symlinkSync(join(root, name), join(folder, name))
+  for (const name of ['src', 'bin']) cpSync(join(root, name), join(folder, name), { recursive: true })
+  for (const name of ['package.json', 'node_modules']) symlinkSync(join(root, name), join(folder, name))
   for (const [path, text] of Object.entries(addedFiles(service))) {
-    await put(folder, path, text)
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), text)
   }
   for (const [path, edits] of Object.entries(changedFiles)) {
     let text = readFileSync(join(folder, path), 'utf8')
@@ -44,23 +40,9 @@ async function addWallet(service: string): Promise<string> {
       expect(text, path).toContain(before)
       text = text.replace(before, () => after)
     }
-    await put(folder, path, text)
+    writeFileSync(join(folder, path), text)
   }
   return folder
-}
-
-/** Writes a source file, and the built module of it as `npm run build` does. */
-async function put(folder: string, path: string, text: string): Promise<void> {
-  const tsconfigRaw = { compilerOptions: { target: 'ES2023', verbatimModuleSyntax: true } }
-  const { code } = await transform(text, { loader: 'ts', tsconfigRaw })
-  const built = path.replace(/^src/, 'dist').replace(/\.ts$/, '.js')
-  for (const [to, content] of [
-    [path, text],
-    [built, code.replaceAll(/(from "\.[^"]*)\.ts"/g, '$1.js"')],
-  ] as const) {
-    mkdirSync(dirname(join(folder, to)), { recursive: true })
-    writeFileSync(join(folder, to), content)
-  }
 }
 
 async function checkTypes(folder: string): Promise<string> {
@@ -75,7 +57,7 @@ const JSON_BODY = { 'content-type': 'application/json' }
 
 async function serve(folder: string) {
   const url = `http://127.0.0.1:${await freePort()}`
-  const args = ['bin/run.js', 'serve', '--port', new URL(url).port, '--platforms', 'fake']
+  const args = ['bin/dev.js', 'serve', '--port', new URL(url).port, '--platforms', 'fake']
   const server = execa('node', args, { cwd: folder, reject: false, env: { PASSES_DATABASE_URL: 'sqlite:./passes.db' } })
   onTestFinished(async () => {
     server.kill()
@@ -95,7 +77,7 @@ async function serve(folder: string) {
 test('a third wallet needs 8 files, and its passes are issued, updated, messaged, and removed', async () => {
   const { calls, url: service } = await startService()
   expect([...Object.keys(addedFiles(service)), ...Object.keys(changedFiles)]).toHaveLength(8)
-  const folder = await addWallet(service)
+  const folder = addWallet(service)
   expect(await checkTypes(folder)).toBe('')
   const { url, call } = await serve(folder)
 
