@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, inject, onTestFinished, TestRunner } from 'vitest'
+import { afterAll, inject, onTestFinished, TestRunner, test } from 'vitest'
 import { isLong } from './long.ts'
 import { onServer } from './migrated.ts'
 
@@ -16,6 +16,9 @@ export const dialects: readonly TestDialect[] = isSqliteOnly ? ['sqlite'] : ['sq
 
 /** The databases for tests whose SQL other tests run on both databases: one database, or both in the long form. */
 export const oneDialect: readonly TestDialect[] = isLong ? dialects : ['sqlite']
+
+/** Returns `test` for a rule outside SQL, or whose SQL other tests run on both databases: it runs only on `oneDialect`. */
+export const testOn = (dialect: TestDialect) => test.runIf(oneDialect.includes(dialect))
 
 /** Receives the work to do when a resource is no longer needed. By default, the work is done at the end of the test. */
 export type CleanUp = (work: () => void | Promise<void>) => void

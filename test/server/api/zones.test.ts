@@ -6,13 +6,11 @@ import { scanner } from '../../../src/core/contract/scanner.ts'
 import { scans } from '../../../src/core/contract/scans.ts'
 import { zones } from '../../../src/core/contract/zones.ts'
 import { TestWorkspace, useApi } from '../../support/api.ts'
-import { dialects, oneDialect } from '../../support/databases.ts'
+import { dialects } from '../../support/databases.ts'
 import { scan, scannablePass } from './scans/scan-support.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
-  /** For rules outside SQL. */
-  const testOnce = test.runIf(oneDialect.includes(dialect))
 
   async function zoneOf(workspace: TestWorkspace, fields: { capacity?: number; whenFull?: 'warn' | 'deny' } = {}) {
     const project = await workspace.ok(projects.create, { body: { name: 'Fair' } })
@@ -20,7 +18,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return { zoneId: zone.id, projectId: project.id }
   }
 
-  testOnce('counts entries and exits, and lets a pass enter again without a use', async () => {
+  test('counts entries and exits, and lets a pass enter again without a use', async () => {
     const workspace = await api.workspace()
     const { zoneId, projectId } = await zoneOf(workspace)
     const { id, code } = await scannablePass(workspace, { projectId, redemption: { maxUses: 1 } })
@@ -107,7 +105,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(results[0]!.scan).toMatchObject({ zoneId, direction: 'out' })
   })
 
-  testOnce('a void or expired pass inside leaves, and does not enter again', async () => {
+  test('a void or expired pass inside leaves, and does not enter again', async () => {
     const workspace = await api.workspace()
     const { zoneId, projectId } = await zoneOf(workspace)
     const until = new Date(api.now.getTime() + 3_600_000).toISOString()
@@ -128,7 +126,7 @@ describe.each(dialects)('on %s', (dialect) => {
     }
   })
 
-  testOnce('debits a use on the next day, because its window does not cover the entry', async () => {
+  test('debits a use on the next day, because its window does not cover the entry', async () => {
     const workspace = await api.workspace()
     const { zoneId, projectId } = await zoneOf(workspace)
     const start = api.now.toISOString()

@@ -8,7 +8,7 @@ import { startWorker } from '../../../src/server/jobs/worker.ts'
 import type { ApplePush, PushResult } from '../../../src/wallets/apple/push.ts'
 import { GoogleApiError } from '../../../src/wallets/google/api/api-error.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
-import { dialects, oneDialect } from '../../support/databases.ts'
+import { dialects, testOn } from '../../support/databases.ts'
 import { passBody, publishedTemplate } from '../fixtures.ts'
 import { eventually, gate } from '../jobs/fixtures.ts'
 
@@ -21,8 +21,7 @@ const queues = {
 }
 
 describe.each(dialects)('on %s', (dialect) => {
-  /** Runs a test on one database only. Its SQL runs on both databases in other tests. */
-  const testOnOne = test.runIf(oneDialect.includes(dialect))
+  const testOnce = testOn(dialect)
   const api = useApi(dialect)
   let identities = 0
 
@@ -118,7 +117,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return values.find(({ labels }) => labels.provider === provider && labels.identity === identity)?.value
   }
 
-  testOnOne.each(['hangs', 'refuses its key'])(
+  testOnce.each(['hangs', 'refuses its key'])(
     'phones of one brand are notified while APNs of another %s',
     async (how) => {
       const { workspace, broken, sound, names } = await twoBrands()
@@ -200,7 +199,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  testOnOne('former holders of a paused brand are notified later, and no attempt is counted', async () => {
+  testOnce('former holders of a paused brand are notified later, and no attempt is counted', async () => {
     const { workspace, broken, names } = await twoBrands()
     const { identities: registry } = api.services
     let isSound = false
@@ -232,7 +231,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(told).toContain(id)
   })
 
-  testOnOne.each(['hangs', 'answers 503', 'refuses its key'])(
+  testOnce.each(['hangs', 'answers 503', 'refuses its key'])(
     'objects of one brand are sent while Google of another %s',
     async (how) => {
       const { workspace, broken, sound, names } = await twoBrands({ atGoogle: true })

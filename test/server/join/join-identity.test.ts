@@ -7,7 +7,7 @@ import { onDiscard } from '../../../src/server/background/job-handlers.ts'
 import { noteMail } from '../../../src/server/boot/serve.ts'
 import { createMailer } from '../../../src/server/mail/mailer.ts'
 import { type Api, type TestWorkspace, useApi } from '../../support/api.ts'
-import { dialects, oneDialect } from '../../support/databases.ts'
+import { dialects } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { linkIn, Mailbox, textsIn } from '../../support/mailbox.ts'
 import { definition, makeProject, publishedTemplate, publishVersion } from '../fixtures.ts'
@@ -16,8 +16,6 @@ let pages = 0
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
-  /** For rules outside SQL. */
-  const testOnce = test.runIf(oneDialect.includes(dialect))
   const mailbox = new Mailbox()
   let port: number
 
@@ -89,7 +87,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await joinedOf(workspace, page)).toBe(1)
   })
 
-  testOnce('the email is in the language of the visitor, and contains nothing that the visitor typed', async () => {
+  test('the email is in the language of the visitor, and contains nothing that the visitor typed', async () => {
     const page = await joinPage(await api.workspace())
     await join(page.path, 'spam+buy-now@example.org', { 'accept-language': 'ar' })
     await api.runJobs()
@@ -105,7 +103,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(html).toContain('<html lang="ar" dir="rtl">')
   })
 
-  testOnce('the responses to a known and a new address are the same, and the form page is not the link', async () => {
+  test('the responses to a known and a new address are the same, and the form page is not the link', async () => {
     const page = await joinPage(await api.workspace())
     await join(page.path, 'known@example.com')
     await api.runJobs()
@@ -147,7 +145,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await joinedOf(workspace, page)).toBe(3)
   })
 
-  testOnce('a page whose new version has no email variable for the identity is closed', async () => {
+  test('a page whose new version has no email variable for the identity is closed', async () => {
     const workspace = await api.workspace()
     const page = await joinPage(workspace)
     const design = { ...definition().design, fields: {} }
@@ -158,7 +156,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await api.send('GET', `${page.path}?sent`)).status).toBe(200)
   })
 
-  testOnce('an email waits while the SMTP server is down, and is sent when it is back', async () => {
+  test('an email waits while the SMTP server is down, and is sent when it is back', async () => {
     const page = await joinPage(await api.workspace())
     await mailbox.stop()
     await join(page.path, 'patient@example.com')
@@ -171,7 +169,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(mailbox.received.filter(({ to }) => to[0] === 'patient@example.com')).toHaveLength(1)
   })
 
-  testOnce.each([
+  test.each([
     [550, 'is discarded', { name: 'DiscardError', message: 'The SMTP server rejected the email with 550.' }],
     [450, 'makes an attempt', { name: 'RescheduleError', countsAsAttempt: true }],
     [421, 'waits', { name: 'RescheduleError', countsAsAttempt: false }],
@@ -189,7 +187,7 @@ describe.each(dialects)('on %s', (dialect) => {
     },
   )
 
-  testOnce('if the SMTP server rejects the sender, emails wait and an alert starts, until it accepts one', async () => {
+  test('if the SMTP server rejects the sender, emails wait and an alert starts, until it accepts one', async () => {
     const page = await joinPage(await api.workspace())
     const isDown = async () => (await api.services.metrics.mailDown.get()).values[0]!.value
     mailbox.senderCode = 550

@@ -5,14 +5,12 @@ import type { Services } from '../../../src/server/context.ts'
 import { startWorker } from '../../../src/server/jobs/worker.ts'
 import { Deliveries } from '../../../src/storage/webhooks/deliveries-repository.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
-import { dialects, oneDialect } from '../../support/databases.ts'
+import { dialects } from '../../support/databases.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
 import { eventually, gate } from '../jobs/fixtures.ts'
 import { makeWebhook, queueTests, readDelivery, sendTest } from './webhook-fixtures.ts'
 
 describe.each(dialects)('on %s', (dialect) => {
-  /** Runs a test on one database only. Its SQL runs on both databases in other tests. */
-  const testOnOne = test.runIf(oneDialect.includes(dialect))
   // Hanging requests stay open until the test releases them, regardless of the speed of the machine.
   const api = useApi(dialect, { outbound: { allowInsecure: true, timeoutMs: 600_000 } })
   let workspace: TestWorkspace
@@ -31,7 +29,7 @@ describe.each(dialects)('on %s', (dialect) => {
     return worker
   }
 
-  testOnOne('hanging endpoints delay no other endpoint', async () => {
+  test('hanging endpoints delay no other endpoint', async () => {
     const held = gate()
     const hanging = await Promise.all(Array.from({ length: 20 }, () => startReceiver()))
     for (const one of hanging) {
@@ -48,7 +46,7 @@ describe.each(dialects)('on %s', (dialect) => {
     held.open()
   })
 
-  testOnOne('a hanging request delays no other event of its endpoint', async () => {
+  test('a hanging request delays no other event of its endpoint', async () => {
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.end()), 204)
     const webhook = await makeWebhook(workspace, receiver)
@@ -75,7 +73,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(receiver.received).toHaveLength(100)
   })
 
-  testOnOne('a failing endpoint gets one request at a time until it succeeds', async () => {
+  test('a failing endpoint gets one request at a time until it succeeds', async () => {
     const webhook = await makeWebhook(workspace, receiver)
     receiver.reply(500)
     await sendTest(workspace, webhook.id)
@@ -95,7 +93,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(later.mostInFlight()).toBe(1)
   })
 
-  testOnOne('reads no more deliveries for a hanging endpoint than it can soon send', async () => {
+  test('reads no more deliveries for a hanging endpoint than it can soon send', async () => {
     const held = gate()
     receiver.reply((response) => held.pass().then(() => void response.end()))
     const webhook = await makeWebhook(workspace, receiver)

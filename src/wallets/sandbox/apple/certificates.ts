@@ -34,7 +34,7 @@ const RSA = {
   modulusLength: 2048,
   publicExponent: new Uint8Array([1, 0, 1]),
 }
-/** The algorithm of the other keys, because creating an RSA key takes a hundred times as long. */
+/** The algorithm of the other keys, because creating an RSA key takes more than a thousand times as long. */
 const ECDSA = { name: 'ECDSA', hash: 'SHA-256', namedCurve: 'P-256' }
 const USER_ID = '0.9.2342.19200300.100.1.1'
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1'

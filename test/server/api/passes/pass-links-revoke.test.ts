@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { Pass } from '../../../../src/core/contract/passes.ts'
 import { useApi } from '../../../support/api.ts'
-import { dialects, oneDialect } from '../../../support/databases.ts'
+import { dialects, testOn } from '../../../support/databases.ts'
 import { definition, issuedPass, makePass, publishedTemplate } from '../../fixtures.ts'
 import { changed, read, traces } from './pass-changes.ts'
 
@@ -10,8 +10,7 @@ const { revokeLinks } = contract.passes
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
-  /** For rules outside SQL. */
-  const testOnce = test.runIf(oneDialect.includes(dialect))
+  const testOnce = testOn(dialect)
 
   const statuses = async (links: Pass['hostedLinks']) => {
     const answers = await Promise.all(

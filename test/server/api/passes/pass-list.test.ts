@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { Pass } from '../../../../src/core/contract/passes.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects, oneDialect } from '../../../support/databases.ts'
+import { dialects, testOn } from '../../../support/databases.ts'
 import { definition, issuedPass, makePass, publishedTemplate } from '../../fixtures.ts'
 import { changed, read } from './pass-changes.ts'
 import { insertListed, makeTemplates, passFacts, type Template } from './pass-list-data.ts'
@@ -16,8 +16,7 @@ const noted = (n: number) => `n-${String(n).padStart(2, '0')}`
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
-  /** For rules outside SQL. */
-  const testOnce = test.runIf(oneDialect.includes(dialect))
+  const testOnce = testOn(dialect)
   let workspace: TestWorkspace
   let templates: Template[]
 

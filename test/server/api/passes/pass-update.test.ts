@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects, oneDialect } from '../../../support/databases.ts'
+import { dialects, testOn } from '../../../support/databases.ts'
 import { definition, issuedPass, makePass, publishedTemplate } from '../../fixtures.ts'
 import { change, changed, notChanged, read, traces } from './pass-changes.ts'
 
@@ -9,8 +9,7 @@ const dataFields = ['variables', 'redemption', 'expiresAt']
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
-  /** For rules outside SQL. */
-  const testOnce = test.runIf(oneDialect.includes(dialect))
+  const testOnce = testOn(dialect)
   /** A pass that no test changes. */
   let unchanged: { workspace: TestWorkspace; id: string }
   beforeAll(async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import { PassStatus } from '../../../../src/core/contract/schemas/common.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects, oneDialect } from '../../../support/databases.ts'
+import { dialects, testOn } from '../../../support/databases.ts'
 import { claimIssuing, definition, issuedPass, makePass, publishedTemplate } from '../../fixtures.ts'
 import { read, traces } from './pass-changes.ts'
 
@@ -11,8 +11,7 @@ const noLinks = { apple: null, google: null, smart: null, group: null }
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
-  /** For rules outside SQL. */
-  const testOnce = test.runIf(oneDialect.includes(dialect))
+  const testOnce = testOn(dialect)
 
   test('a void pass reports it, keeps its revision, and its event has the reason', async () => {
     const workspace = await api.workspace()

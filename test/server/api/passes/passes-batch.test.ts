@@ -6,15 +6,14 @@ import { createIssuing } from '../../../../src/server/wallet-sync/issuing.ts'
 import { Passes } from '../../../../src/storage/passes/passes-repository.ts'
 import { TemplateVersions } from '../../../../src/storage/templates/template-versions-repository.ts'
 import { useApi } from '../../../support/api.ts'
-import { dialects, oneDialect } from '../../../support/databases.ts'
+import { dialects, testOn } from '../../../support/databases.ts'
 import { definition, issuedPass, makeTemplate, passBody, publishedTemplate } from '../../fixtures.ts'
 
 const { createBatch, get, list } = contract.passes
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
-  /** For rules outside SQL. */
-  const testOnce = test.runIf(oneDialect.includes(dialect))
+  const testOnce = testOn(dialect)
 
   test('creates 100 passes in one call, in the order of the request', async () => {
     const workspace = await api.workspace()

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { ErrorBody } from '../../../../src/core/contract/schemas/common.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects, oneDialect } from '../../../support/databases.ts'
+import { dialects, testOn } from '../../../support/databases.ts'
 import { definition, issuedPass, makeProject, makeTemplate, passBody, publishedTemplate } from '../../fixtures.ts'
 
 const { create } = contract.passes
@@ -16,8 +16,7 @@ async function issuesOf(workspace: TestWorkspace, body: unknown) {
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
-  /** For rules outside SQL. */
-  const testOnce = test.runIf(oneDialect.includes(dialect))
+  const testOnce = testOn(dialect)
 
   test('a pass starts QUEUED with the values of the request and the template', async () => {
     const workspace = await api.workspace()

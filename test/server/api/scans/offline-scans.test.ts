@@ -8,7 +8,7 @@ import type { RedemptionPolicy } from '../../../../src/core/contract/schemas/red
 import { LedgerReason, type ScanItem } from '../../../../src/core/contract/schemas/scan-shapes.ts'
 import { newId } from '../../../../src/core/ids.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects, oneDialect } from '../../../support/databases.ts'
+import { dialects } from '../../../support/databases.ts'
 import { times } from '../../../support/long.ts'
 import { definition, issuedPass } from '../../fixtures.ts'
 
@@ -28,8 +28,6 @@ let refs = 0
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
-  /** For rules outside SQL. */
-  const testOnce = test.runIf(oneDialect.includes(dialect))
 
   /** Returns a scan that a device decided just now. */
   function decided(parts: Partial<OfflineScan>): OfflineScan {
@@ -146,7 +144,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await Promise.all([single, voided, fresh].map(({ id }) => accepted(workspace, id)))).toEqual([2, 1, 0])
   })
 
-  testOnce('evaluates a scan at its time, even if the pass expired since', async () => {
+  test('evaluates a scan at its time, even if the pass expired since', async () => {
     const workspace = await api.workspace()
     const expiresAt = new Date(api.now.getTime() + 60_000).toISOString()
     const pass = await issuedPass(workspace, { definition: definition({ expiresAt }) })
@@ -188,7 +186,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(events).toMatchObject([{ data: { reason: 'exhausted' } }])
   })
 
-  testOnce('items are evaluated in the order of their times, with responses in the order of the request', async () => {
+  test('items are evaluated in the order of their times, with responses in the order of the request', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace, { definition: withPolicy({ maxUses: 1 }) })
     const early = decided({ passId: pass.id })
@@ -228,7 +226,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await accepted(workspace, early.id)).toBe(1)
   })
 
-  testOnce('scans of clocks out of range are evaluated at the bound, in the order of their device', async () => {
+  test('scans of clocks out of range are evaluated at the bound, in the order of their device', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace, { definition: withPolicy({ maxUses: 1 }) })
     const unknown = decided({ qrPayload: 'nobody', scannedAt: '1999-01-01T00:00:00Z' })
@@ -244,7 +242,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(results[1]!.scan.metadata.deviceTime).toBeUndefined()
   })
 
-  testOnce('evaluates a scan as of its date, regardless of its time and of other scans', async () => {
+  test('evaluates a scan as of its date, regardless of its time and of other scans', async () => {
     const workspace = await api.workspace()
     const windows = [{ start: '2030-07-01T18:00Z', end: '2030-07-01T20:00Z' }]
     const pass = await issuedPass(workspace, { definition: withPolicy({ windows, minIntervalMinutes: 30 }) })
@@ -285,7 +283,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await ledger(workspace)).toHaveLength(2)
   })
 
-  testOnce('a denial that the server would not have made is replayed with the reason of the device', async () => {
+  test('a denial that the server would not have made is replayed with the reason of the device', async () => {
     const workspace = await api.workspace()
     const pass = await issuedPass(workspace)
     const reasons = LedgerReason.options.filter((reason) => reason !== 'valid')

@@ -5,7 +5,7 @@ import type { DefinitionInput } from '../../../../src/core/contract/schemas/defi
 import type { RedemptionPolicy } from '../../../../src/core/contract/schemas/redemption.ts'
 import { newId } from '../../../../src/core/ids.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects, oneDialect } from '../../../support/databases.ts'
+import { dialects } from '../../../support/databases.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { times } from '../../../support/long.ts'
 import { definition, makePass, makeProject, publishedTemplate } from '../../fixtures.ts'
@@ -73,8 +73,6 @@ const steps = fc.array(
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
-  /** For rules outside SQL. */
-  const testOnce = test.runIf(oneDialect.includes(dialect))
 
   async function makeLedger(policy: RedemptionPolicy, more: Partial<DefinitionInput> = {}) {
     const workspace = await api.workspace()
@@ -219,7 +217,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await judge(voided, { maxUses: 9 })).toMatchObject({ scans: 1, changed: 0 })
   })
 
-  testOnce('a device decision stays, and its conflict is compared', async () => {
+  test('a device decision stays, and its conflict is compared', async () => {
     const ledger = await makeLedger({ maxUses: 1 })
     const { workspace, passes } = ledger
     const report = (minute: number) => ({
@@ -236,7 +234,7 @@ describe.each(dialects)('on %s', (dialect) => {
     })
   })
 
-  testOnce('a scan that a balance denied keeps its result', async () => {
+  test('a scan that a balance denied keeps its result', async () => {
     const ledger = await makeLedger(
       { maxUses: 5 },
       {
@@ -251,7 +249,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await judge(ledger, { maxUses: 9 })).toMatchObject({ scans: 2, changed: 0 })
   })
 
-  testOnce('rejects foreign projects and templates, and invalid windows and policies', async () => {
+  test('rejects foreign projects and templates, and invalid windows and policies', async () => {
     const [ledger, other] = [await makeLedger({ maxUses: 1 }), await makeLedger({})]
     const { projectId } = ledger
     const body = { projectId, policy: {}, from: '2026-01-01T00:00Z', to: '2026-12-01T00:00Z' }
@@ -269,7 +267,7 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await ledger.workspace.call(replay, { body }, headers)).toMatchObject({ status: 404 })
   })
 
-  testOnce('a workspace has one replay at a time', async () => {
+  test('a workspace has one replay at a time', async () => {
     const ledger = await makeLedger({ maxUses: 1 })
     const { workspace, projectId } = ledger
     const body = { projectId, policy: {}, from: '2026-01-01T00:00Z', to: '2026-12-01T00:00Z' }
@@ -281,7 +279,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await judge(ledger, {})
   })
 
-  testOnce('each page of a replay waits for a turn of its workspace at the event loop', async () => {
+  test('each page of a replay waits for a turn of its workspace at the event loop', async () => {
     const { workspace, projectId } = await makeLedger({ maxUses: 1 })
     const { eventLoop } = api.services
     const waiting: (() => void)[] = []

@@ -4,15 +4,14 @@ import { projects } from '../../../../src/core/contract/projects.ts'
 import { scans } from '../../../../src/core/contract/scans.ts'
 import type { ScanItem } from '../../../../src/core/contract/schemas/scan-shapes.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { dialects, oneDialect } from '../../../support/databases.ts'
+import { dialects, testOn } from '../../../support/databases.ts'
 import { makePass, makeProject, publishedTemplate } from '../../fixtures.ts'
 import { scan, scannable } from './scan-support.ts'
 
 /** One evening with two projects, five passes, and every event that can happen at a door. */
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
-  /** For rules outside SQL. */
-  const testOnce = test.runIf(oneDialect.includes(dialect))
+  const testOnce = testOn(dialect)
   let workspace: TestWorkspace
   let ids: Record<'concert' | 'play' | 'concertTemplate' | 'playTemplate' | 'a' | 'b' | 'c' | 'd' | 'homeless', string>
   /** All scans of the ledger, newest first, each with its result in the format of section 2.7. */

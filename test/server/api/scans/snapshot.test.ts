@@ -6,7 +6,7 @@ import type { SnapshotItem } from '../../../../src/core/contract/scanner.ts'
 import { newId } from '../../../../src/core/ids.ts'
 import { insertRows } from '../../../../src/storage/db/bulk-rows.ts'
 import { type TestWorkspace, targetOf, useApi } from '../../../support/api.ts'
-import { dialects, oneDialect } from '../../../support/databases.ts'
+import { dialects, testOn } from '../../../support/databases.ts'
 import { definition, issuedPass, makePass, makeProject, publishedTemplate } from '../../fixtures.ts'
 
 const { snapshot } = contract.scanner
@@ -21,8 +21,7 @@ const scanned = definition({
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
-  /** For rules outside SQL. */
-  const testOnce = test.runIf(oneDialect.includes(dialect))
+  const testOnce = testOn(dialect)
 
   async function walk(workspace: TestWorkspace, limit: number, between = async (): Promise<unknown> => undefined) {
     const pages = [await workspace.ok(snapshot, { query: { limit } })]

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import { useApi } from '../../../support/api.ts'
-import { dialects, oneDialect } from '../../../support/databases.ts'
+import { dialects, testOn } from '../../../support/databases.ts'
 import { issuedPass, makePass, makeProject, makeTemplate, publishedTemplate } from '../../fixtures.ts'
 
 const { create, get, update, delete: remove, stats } = contract.projects
@@ -10,8 +10,7 @@ const DAY_SECONDS = 86_400
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
-  /** For rules outside SQL. */
-  const testOnce = test.runIf(oneDialect.includes(dialect))
+  const testOnce = testOn(dialect)
 
   test('creates a project with defaults, and reads, changes, and deletes it', async () => {
     const workspace = await api.workspace()

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { TemplateVersion } from '../../../../src/core/contract/template-versions.ts'
 import { useApi } from '../../../support/api.ts'
-import { dialects, oneDialect } from '../../../support/databases.ts'
+import { dialects, testOn } from '../../../support/databases.ts'
 import { definition, makeTemplate, publishedTemplate } from '../../fixtures.ts'
 
 const { list, get, update, delete: remove, publish } = contract.templateVersions
@@ -14,8 +14,7 @@ const design = { organizationName: 'O', description: 'D' }
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
-  /** For rules outside SQL. */
-  const testOnce = test.runIf(oneDialect.includes(dialect))
+  const testOnce = testOn(dialect)
 
   test('creates, reads, changes, and deletes a draft', async () => {
     const workspace = await api.workspace()

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import { PassType } from '../../../../src/core/contract/schemas/definition.ts'
 import { useApi } from '../../../support/api.ts'
-import { dialects, oneDialect } from '../../../support/databases.ts'
+import { dialects, testOn } from '../../../support/databases.ts'
 import {
   definition,
   issuedPass,
@@ -19,8 +19,7 @@ const notFound = { status: 404, errorCode: 'TEMPLATE_NOT_FOUND' }
 
 describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
-  /** For rules outside SQL. */
-  const testOnce = test.runIf(oneDialect.includes(dialect))
+  const testOnce = testOn(dialect)
 
   test('creates, reads, changes, and deletes a template', async () => {
     const workspace = await api.workspace()
