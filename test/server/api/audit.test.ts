@@ -4,7 +4,7 @@ import { contract } from '../../../src/core/contract/contract.ts'
 import { listAudit, resolveSearch } from '../../../src/server/operator/list-audit.ts'
 import { type TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes } from '../../support/conformance.ts'
-import { oneDialect } from '../../support/databases.ts'
+import { dialects } from '../../support/databases.ts'
 import {
   definition,
   issuedPass,
@@ -304,7 +304,7 @@ test('this test covers every route that changes data', () => {
   expect(changing.map(({ name }) => name).sort()).toEqual(Object.keys(changes).sort())
 })
 
-describe.each(oneDialect)('on %s', (dialect) => {
+describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
   let workspace: TestWorkspace
   let tokenId: string

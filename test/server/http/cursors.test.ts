@@ -5,7 +5,7 @@ import type { Route, RouteCall } from '../../../src/core/route.ts'
 import { encodeCursor, fingerprint, sealCursor } from '../../../src/core/rules/lists/cursor.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { allRoutes } from '../../support/conformance.ts'
-import { oneDialect } from '../../support/databases.ts'
+import { dialects } from '../../support/databases.ts'
 import { makePass, makeProject, publishedTemplate } from '../fixtures.ts'
 
 const lists = allRoutes.filter(({ route }) => 'cursor' in shapeOf(route))
@@ -16,7 +16,7 @@ const walks = lists.flatMap(({ name, route }) => {
   return (sorts?.options ?? [undefined]).map((sortBy) => ({ name, route, sortBy }))
 })
 
-describe.each(oneDialect)('on %s', (dialect) => {
+describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
   let own: TestWorkspace
   let other: TestWorkspace

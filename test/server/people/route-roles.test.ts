@@ -13,7 +13,7 @@ import { erasePass } from '../../../src/server/operator/erase-pass.ts'
 import { passHistory } from '../../../src/server/people/pass-history.ts'
 import { type TestWorkspace, targetOf, useApi } from '../../support/api.ts'
 import { allRoutes } from '../../support/conformance.ts'
-import { oneDialect } from '../../support/databases.ts'
+import { dialects, testOn } from '../../support/databases.ts'
 import { signedIn, silentProvider } from '../../support/sessions.ts'
 import { definition, makePass, makeProject, passBody, publishedTemplate } from '../fixtures.ts'
 
@@ -37,7 +37,7 @@ function isPermitted(role: PersonRole, name: string, route: Route, isLimited: bo
 
 const NOBODY = '01985f0c-7a10-7000-8000-00000000dead'
 
-describe.each(oneDialect)('roles of people, on %s', (dialect) => {
+describe.each(dialects)('roles of people, on %s', (dialect) => {
   const api = useApi(dialect, { oidc: () => silentProvider })
   let owner: TestWorkspace
   let own: Awaited<ReturnType<typeof makeSide>>
@@ -68,7 +68,8 @@ describe.each(oneDialect)('roles of people, on %s', (dialect) => {
     projectIds: isLimited ? [own.projects] : null,
   })
 
-  test.each(personRoles.flatMap((role) => [false, true].map((isLimited) => ({ role, isLimited }))))(
+  // The permissions of a role do not depend on the database.
+  testOn(dialect).each(personRoles.flatMap((role) => [false, true].map((isLimited) => ({ role, isLimited }))))(
     '$role (limited to a project: $isLimited) can call the documented routes, and no other',
     async ({ role, isLimited }) => {
       const person = await signedIn(api, owner.id, [grantOf(role, isLimited)])

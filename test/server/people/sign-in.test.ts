@@ -10,7 +10,7 @@ import { addMember, listMembers, removeMember, revokeSessions } from '../../../s
 import { createProvider } from '../../../src/server/people/provider.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { testConfig } from '../../support/config.ts'
-import { oneDialect } from '../../support/databases.ts'
+import { dialects, oneDialect } from '../../support/databases.ts'
 import { TestProvider } from '../../support/oidc.ts'
 import { makeProject } from '../fixtures.ts'
 
@@ -38,7 +38,7 @@ afterAll(() => Promise.all([provider.close(), device.close()]))
 const logged: string[] = []
 const log = createLogger('debug', { write: (line: string) => void logged.push(line) } as DestinationStream)
 
-describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
+describe.each(dialects)('people who sign in, on %s', (dialect) => {
   const roles = [{ group: 'Box Office', role: 'support' as const, workspace: 'default' }]
   /** The requests that count toward the limit of their address. */
   let limited = 0
@@ -427,7 +427,10 @@ describe.each(oneDialect)('people who sign in, on %s', (dialect) => {
     const none = await api.send('POST', '/desk/device', { body: {} })
     expect(none.status, none.text).toBe(404)
     const client = createProvider(device.config(), 'https://passes.example/desk/callback')
-    onTestFinished(client.close)
+    onTestFinished(async () => {
+      device.tokenError = undefined
+      await client.close()
+    })
     const { deviceCode, interval } = (await client.beginDevice())!
     expect(interval).toBe(5)
     expect(await client.pollDevice(deviceCode)).toEqual({ mustSlowDown: false })

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
-import { oneDialect } from '../../../support/databases.ts'
+import { dialects } from '../../../support/databases.ts'
 import { makePass, publishedTemplate } from '../../fixtures.ts'
 
 const { list } = contract.passes
@@ -10,7 +10,7 @@ type Query = Record<string, unknown>
 
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => `${n}`)
 
-describe.each(oneDialect)('on %s', (dialect) => {
+describe.each(dialects)('on %s', (dialect) => {
   const api = useApi(dialect)
   let workspace: TestWorkspace
 
