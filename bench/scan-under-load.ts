@@ -4,7 +4,7 @@
  * Server and clients are separate processes. Run: npx tsx bench/scan-under-load.ts, after npm run build
  */
 
-import type { Broadcast } from '../src/core/contract/broadcasts.ts'
+import type { Broadcast } from '../src/core/contract/messages/broadcasts.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { figure } from './support/figures.ts'
 import { percentile, startLoadClient } from './support/load.ts'

@@ -1,4 +1,4 @@
-import type { SnapshotItem } from '../../src/core/contract/scanner.ts'
+import type { SnapshotItem } from '../../src/core/contract/scans/scanner.ts'
 
 export interface SnapshotDelta {
   items: readonly SnapshotItem[]

@@ -1,4 +1,4 @@
-import type { SnapshotItem } from '../../src/core/contract/scanner.ts'
+import type { SnapshotItem } from '../../src/core/contract/scans/scanner.ts'
 import { MAX_GROUP_AT_DOOR } from '../../src/core/rules/door/group-at-door.ts'
 import { type Matches, matchesOf } from '../../src/core/rules/door/matches.ts'
 import { isListed } from '../../src/core/rules/door/own-scans.ts'

@@ -1,6 +1,6 @@
 import stringWidth from 'string-width'
-import type { DoorInvitation } from '../core/contract/doors.ts'
 import type { JoinPage } from '../core/contract/join-pages.ts'
+import type { DoorInvitation } from '../core/contract/scans/doors.ts'
 import { directionOfLanguage } from '../core/rules/display/language-match.ts'
 import { textIn } from '../core/rules/template/definition-languages.ts'
 import { symbolModules } from './card-picture.ts'

@@ -7,9 +7,9 @@ import type {
   ScanStats,
   ScanStatsByGate,
   ScanStatsByProject,
-} from '../core/contract/scans.ts'
+} from '../core/contract/scans/scans.ts'
 import type { ScanItem } from '../core/contract/schemas/scan-shapes.ts'
-import type { Template } from '../core/contract/templates.ts'
+import type { Template } from '../core/contract/templates/templates.ts'
 import type { PassWallets } from '../core/contract/wallets.ts'
 import { type LimitName, limitNames } from '../core/rules/pass/workspace-limits.ts'
 import {

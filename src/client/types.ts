@@ -1,15 +1,15 @@
 import type { z } from 'zod'
 import type * as balances from '../core/contract/balances.ts'
-import type * as broadcasts from '../core/contract/broadcasts.ts'
 import type { Contract } from '../core/contract/contract.ts'
 import type * as joinPages from '../core/contract/join-pages.ts'
-import type * as notifications from '../core/contract/notifications.ts'
+import type * as broadcasts from '../core/contract/messages/broadcasts.ts'
+import type * as notifications from '../core/contract/messages/notifications.ts'
 import type * as passes from '../core/contract/passes.ts'
-import type * as scanner from '../core/contract/scanner.ts'
-import type * as scans from '../core/contract/scans.ts'
+import type * as scanner from '../core/contract/scans/scanner.ts'
+import type * as scans from '../core/contract/scans/scans.ts'
 import type * as about from '../core/contract/schemas/about.ts'
 import type * as definition from '../core/contract/schemas/definition.ts'
-import type * as upgrades from '../core/contract/upgrades.ts'
+import type * as upgrades from '../core/contract/templates/upgrades.ts'
 import type { Route, RouteCall, RouteResult } from '../core/route.ts'
 
 /**
@@ -18,38 +18,26 @@ import type { Route, RouteCall, RouteResult } from '../core/route.ts'
  */
 
 export type { BalanceEntry, BalanceEntryResult, PassBalance, PassBalances } from '../core/contract/balances.ts'
+export type { Identity } from '../core/contract/identities.ts'
+export type { JoinConsent, JoinField, JoinPage } from '../core/contract/join-pages.ts'
 export type {
   Broadcast,
   BroadcastForecast,
   BroadcastStats,
   BroadcastStatus,
   GoogleVia,
-} from '../core/contract/broadcasts.ts'
-export type {
-  Attempt as DeliveryAttempt,
-  Delivery,
-  DeliveryDetail,
-  DeliveryEventType as EventType,
-  DeliveryStatus,
-  Envelope,
-  FollowedEvent,
-  SubscribableEvent,
-} from '../core/contract/deliveries.ts'
-export type { Door, DoorClaim, DoorInvitation } from '../core/contract/doors.ts'
-export type { EventData } from '../core/contract/event-data.ts'
-export type { Identity } from '../core/contract/identities.ts'
-export type { Image, ImageType } from '../core/contract/images.ts'
-export type { JoinConsent, JoinField, JoinPage } from '../core/contract/join-pages.ts'
+} from '../core/contract/messages/broadcasts.ts'
 export type {
   DeliveryState,
   MessageOptions,
   Notification,
   NotificationStatus,
   PlatformDelivery,
-} from '../core/contract/notifications.ts'
+} from '../core/contract/messages/notifications.ts'
 export type { BatchResult, BatchResults, Pass, PassJoin, PassPreview, UpdatedPass } from '../core/contract/passes.ts'
 export type { Project, ProjectColor, ProjectFigures, ProjectStats } from '../core/contract/projects.ts'
-export type { OfflineResults, Snapshot, SnapshotItem } from '../core/contract/scanner.ts'
+export type { Door, DoorClaim, DoorInvitation } from '../core/contract/scans/doors.ts'
+export type { OfflineResults, Snapshot, SnapshotItem } from '../core/contract/scans/scanner.ts'
 export type {
   PolicyReplayResult,
   RedemptionCheck,
@@ -58,7 +46,8 @@ export type {
   ScanStatsByGate,
   ScanStatsByProject,
   ScanStatsByTime,
-} from '../core/contract/scans.ts'
+} from '../core/contract/scans/scans.ts'
+export type { WhenFull, Zone, ZoneOccupancy } from '../core/contract/scans/zones.ts'
 export type { BalanceDefinition, BalanceKind, BalanceRule } from '../core/contract/schemas/balances.ts'
 export type { ErrorBody, ErrorBodyWithoutCode, Page, PassStatus } from '../core/contract/schemas/common.ts'
 export type {
@@ -101,9 +90,14 @@ export type {
   ScanZone,
 } from '../core/contract/schemas/scan-shapes.ts'
 export type { Warning, WarningCode } from '../core/contract/schemas/warnings.ts'
-export type { TemplatePreview, TemplateVersion, TemplateVersionDetail } from '../core/contract/template-versions.ts'
-export type { Template, VariablesSchema } from '../core/contract/templates.ts'
-export type { Upgrade, UpgradeStatus } from '../core/contract/upgrades.ts'
+export type { Image, ImageType } from '../core/contract/templates/images.ts'
+export type {
+  TemplatePreview,
+  TemplateVersion,
+  TemplateVersionDetail,
+} from '../core/contract/templates/template-versions.ts'
+export type { Template, VariablesSchema } from '../core/contract/templates/templates.ts'
+export type { Upgrade, UpgradeStatus } from '../core/contract/templates/upgrades.ts'
 export type {
   DeviceLog,
   Freshness,
@@ -112,9 +106,19 @@ export type {
   StaleReason,
   WalletItem,
 } from '../core/contract/wallets.ts'
-export type { Webhook, WebhookStatus, WebhookWithSecret } from '../core/contract/webhooks.ts'
+export type {
+  Attempt as DeliveryAttempt,
+  Delivery,
+  DeliveryDetail,
+  DeliveryEventType as EventType,
+  DeliveryStatus,
+  Envelope,
+  FollowedEvent,
+  SubscribableEvent,
+} from '../core/contract/webhooks/deliveries.ts'
+export type { EventData } from '../core/contract/webhooks/event-data.ts'
+export type { Webhook, WebhookStatus, WebhookWithSecret } from '../core/contract/webhooks/webhooks.ts'
 export type { CurrentToken as Token, Workspace } from '../core/contract/workspace.ts'
-export type { WhenFull, Zone, ZoneOccupancy } from '../core/contract/zones.ts'
 export type { ErrorCode } from '../core/errors.ts'
 export type { RejectionReason, SignatureCheck } from '../core/rules/crypto/signature.ts'
 

@@ -1,4 +1,4 @@
-import type { EventData, EventType } from './contract/event-data.ts'
+import type { EventData, EventType } from './contract/webhooks/event-data.ts'
 import { newId } from './ids.ts'
 
 type SubscribableEvent = Exclude<EventType, 'webhook.test'>

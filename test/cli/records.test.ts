@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { localTime, textWidth } from '../../src/cli/command/output.ts'
 import { showExplanation } from '../../src/cli/records.ts'
-import type { RedemptionExplanation } from '../../src/core/contract/scans.ts'
+import type { RedemptionExplanation } from '../../src/core/contract/scans/scans.ts'
 
 const explanation: RedemptionExplanation = {
   passId: '0198c7a3-1b02-7d44-a1c8-5e9f0b7d6c33',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Snapshot } from '../../src/core/contract/scanner.ts'
+import type { Snapshot } from '../../src/core/contract/scans/scanner.ts'
 import type { EngineEnvironment } from '../../src/door/engine/environment.ts'
 import { createListKeeper } from '../../src/door/engine/lists.ts'
 import type { DoorServer, Reply } from '../../src/door/engine/server.ts'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
-import type { Envelope } from '../../src/core/contract/deliveries.ts'
+import type { Envelope } from '../../src/core/contract/webhooks/deliveries.ts'
 
 /** A received delivery. */
 export interface Received {

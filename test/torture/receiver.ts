@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Envelope } from '../../src/core/contract/deliveries.ts'
+import type { Envelope } from '../../src/core/contract/webhooks/deliveries.ts'
 import type { Arena } from './arena.ts'
 
 /** A delivery, which can arrive several times. */

@@ -1,7 +1,7 @@
 import { type Client, paginate } from '../../client/client.ts'
 import { ApiError } from '../../client/client-errors.ts'
 import type { Project } from '../../core/contract/projects.ts'
-import type { Webhook, WebhookWithSecret } from '../../core/contract/webhooks.ts'
+import type { Webhook, WebhookWithSecret } from '../../core/contract/webhooks/webhooks.ts'
 import { limitNames } from '../../core/rules/pass/workspace-limits.ts'
 import { collect } from '../arguments/named.ts'
 import { CliError } from '../command/cli-error.ts'

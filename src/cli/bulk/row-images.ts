@@ -1,7 +1,7 @@
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import type { Client } from '../../client/client.ts'
-import { MAX_IMAGE_BYTES } from '../../core/contract/images.ts'
+import { MAX_IMAGE_BYTES } from '../../core/contract/templates/images.ts'
 import { contentId, Uuid } from '../../core/ids.ts'
 import { inspectImage } from '../../core/rules/template/image.ts'
 

@@ -1,4 +1,4 @@
-import { ScanCreate } from '../../core/contract/scans.ts'
+import { ScanCreate } from '../../core/contract/scans/scans.ts'
 import type { DoorGroup } from '../../core/contract/schemas/scan-shapes.ts'
 import { badgeOf, type Candidate, type Outcome, rejectedFirst } from '../../core/rules/door/outcome.ts'
 import { type Door, type Overrides, opposite } from './console-door.ts'

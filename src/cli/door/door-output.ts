@@ -1,4 +1,4 @@
-import type { Door } from '../../core/contract/doors.ts'
+import type { Door } from '../../core/contract/scans/doors.ts'
 import { details, localTime, localTimeOr } from '../command/output.ts'
 import type { ListShape } from '../list/shape.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
-import type { Zone } from '../../core/contract/zones.ts'
+import type { Zone } from '../../core/contract/scans/zones.ts'
 import { isTemporary } from './follow.ts'
 
 interface WatchOptions {

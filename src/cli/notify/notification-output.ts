@@ -7,8 +7,8 @@ import type {
   BroadcastForecast,
   BroadcastStats,
   broadcasts as routes,
-} from '../../core/contract/broadcasts.ts'
-import type { MessageCreate, Notification } from '../../core/contract/notifications.ts'
+} from '../../core/contract/messages/broadcasts.ts'
+import type { MessageCreate, Notification } from '../../core/contract/messages/notifications.ts'
 import { Platform, REQUESTS_PER_SECOND } from '../../core/contract/schemas/platform.ts'
 import type { RouteCall } from '../../core/route.ts'
 import { describeFilter } from '../../core/rules/lists/pass-filters.ts'

@@ -7,7 +7,7 @@ import { passFlags } from '../arguments/pass-argument.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { count, printable, table } from '../command/output.ts'
 import { startProgress } from '../command/progress.ts'
-import { localCommand, type ResourceCommands } from '../resource/resource-command.ts'
+import { localCommand, type ResourceCommands } from '../command/resource-command.ts'
 import { databaseFlags, mistypedVariables, serveFlags, serverConfig, workspaceFlags } from '../settings/server-flags.ts'
 import { canColor } from '../settings/settings.ts'
 

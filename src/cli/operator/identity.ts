@@ -5,8 +5,8 @@ import { UsageError } from '../command/cli-error.ts'
 import { details, localTime, localTimeOr } from '../command/output.ts'
 import { untilStopped } from '../command/program.ts'
 import { askSecret, canAsk, readStdin } from '../command/prompt.ts'
+import { itemsCommand, localCommand, type ResourceCommands } from '../command/resource-command.ts'
 import type { ListShape } from '../list/shape.ts'
-import { itemsCommand, localCommand, type ResourceCommands } from '../resource/resource-command.ts'
 import { databaseFlags, serveFlags, workspaceFlags } from '../settings/server-flags.ts'
 
 const shape: ListShape<ShownIdentity> = {

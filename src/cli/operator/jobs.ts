@@ -4,8 +4,8 @@ import { formerly, outFlag } from '../arguments/list-flags.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { counted, writeOut } from '../command/output.ts'
+import { localCommand, type ResourceCommands } from '../command/resource-command.ts'
 import { knownFlags, readKnown, showChains, verifyFile } from '../evidence/verify-chain.ts'
-import { localCommand, type ResourceCommands } from '../resource/resource-command.ts'
 import { databaseFlags } from '../settings/server-flags.ts'
 
 const jobArgs = { id: Args.string({ description: 'ID of the job, as in "passes jobs list".' }) }

@@ -6,8 +6,8 @@ import type { Store } from '../../storage/store.ts'
 import { repeatable } from '../arguments/list-flags.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { counted, details } from '../command/output.ts'
+import { itemsCommand, localCommand, type ResourceCommands } from '../command/resource-command.ts'
 import type { ListShape } from '../list/shape.ts'
-import { itemsCommand, localCommand, type ResourceCommands } from '../resource/resource-command.ts'
 import { workspaceFlags } from '../settings/server-flags.ts'
 
 type ListedMember = Awaited<ReturnType<typeof listMembers>>[number]

@@ -7,8 +7,8 @@ import type { StoredToken } from '../../storage/workspaces/tokens-repository.ts'
 import { repeatable } from '../arguments/list-flags.ts'
 import { lifetimeFlag, parseDuration, parseLifetime } from '../arguments/moment.ts'
 import { details, localTime, localTimeOr } from '../command/output.ts'
+import { itemsCommand, localCommand, type ResourceCommands } from '../command/resource-command.ts'
 import type { ListShape } from '../list/shape.ts'
-import { itemsCommand, localCommand, type ResourceCommands } from '../resource/resource-command.ts'
 import { workspaceFlags } from '../settings/server-flags.ts'
 
 const shape: ListShape<StoredToken> = {

@@ -6,9 +6,9 @@ import { parseEnd } from '../arguments/moment.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { count, localTime } from '../command/output.ts'
+import { itemsCommand, localCommand, type ResourceCommands } from '../command/resource-command.ts'
 import type { ListShape } from '../list/shape.ts'
 import { limitFlag, showLimits } from '../records.ts'
-import { itemsCommand, localCommand, type ResourceCommands } from '../resource/resource-command.ts'
 import { databaseFlags } from '../settings/server-flags.ts'
 
 const shape: ListShape<StoredWorkspace> = {

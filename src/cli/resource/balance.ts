@@ -6,8 +6,8 @@ import { balanceText } from '../../core/rules/balances/balances.ts'
 import { passArgs, passFlags, passIdOf } from '../arguments/pass-argument.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
 import { count, localTime, table } from '../command/output.ts'
+import { callCommand, listCommand, PASS, type ResourceCommands } from '../command/resource-command.ts'
 import type { ListShape } from '../list/shape.ts'
-import { callCommand, listCommand, PASS, type ResourceCommands } from './resource-command.ts'
 
 const ENTRY = '0198c7a9-5d22-7f31-a2c8-3b4d5e6f7a8b'
 

@@ -3,12 +3,12 @@ import { jsonLines } from '../arguments/list-flags.ts'
 import { drawing } from '../command/base-command.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { untilStopped } from '../command/program.ts'
+import { itemsCommand, localCommand, type ResourceCommands } from '../command/resource-command.ts'
 import { bannerLines, describeDevice, drawDevice } from '../device/phone-output.ts'
 import { type Device, type IosVersion, iosVersions, listDevices, openDevice } from '../device/phone-store.ts'
 import { deviceFor, devicePlatforms, findPassId, passIdsOf, phoneOf, type WatchEvent, watch } from '../device/phones.ts'
 import type { ListShape } from '../list/shape.ts'
 import { devicesFolder } from '../settings/settings.ts'
-import { itemsCommand, localCommand, type ResourceCommands } from './resource-command.ts'
 
 interface DeviceItem {
   name: string

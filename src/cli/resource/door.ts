@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import type { Client } from '../../client/client.ts'
 import { ApiError } from '../../client/client-errors.ts'
-import type { DoorInvitation } from '../../core/contract/doors.ts'
+import type { DoorInvitation } from '../../core/contract/scans/doors.ts'
 import { directions } from '../../core/rules/zones/presence.ts'
 import { writePrivate } from '../../files/private-file.ts'
 import { filterFlag, formerly, parsePath } from '../arguments/list-flags.ts'
@@ -10,8 +10,8 @@ import { idArg, named, namedArg, namedFlag, noneToNull, requiredFlag } from '../
 import { drawing } from '../command/base-command.ts'
 import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { count, details, localTime } from '../command/output.ts'
+import { callCommand, listCommand, PROJECT, type ResourceCommands } from '../command/resource-command.ts'
 import { doorsShape, phoneWarning, showDoor } from '../door/door-output.ts'
-import { callCommand, listCommand, PROJECT, type ResourceCommands } from './resource-command.ts'
 
 const args = { door: namedArg('door') }
 

@@ -4,7 +4,7 @@ import type { JoinPage } from '../../core/contract/join-pages.ts'
 import { namedArg } from '../arguments/named.ts'
 import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { count, details, localTime, localTimeOr } from '../command/output.ts'
-import { callCommand, type ResourceCommands, TEMPLATE } from './resource-command.ts'
+import { callCommand, type ResourceCommands, TEMPLATE } from '../command/resource-command.ts'
 
 const args = { id: namedArg('template') }
 

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core'
-import { type Broadcast, GoogleVia } from '../../core/contract/broadcasts.ts'
-import type { Notification } from '../../core/contract/notifications.ts'
+import { type Broadcast, GoogleVia } from '../../core/contract/messages/broadcasts.ts'
+import type { Notification } from '../../core/contract/messages/notifications.ts'
 import { platforms } from '../../core/contract/schemas/platform.ts'
 import { skipFlag } from '../arguments/list-flags.ts'
 import { idArg, namedArg } from '../arguments/named.ts'
@@ -8,6 +8,7 @@ import { passArgs, passFlags, passIdOf } from '../arguments/pass-argument.ts'
 import { parseWhere, whereFlag } from '../arguments/where-flag.ts'
 import { count } from '../command/output.ts'
 import { programName } from '../command/program.ts'
+import { callCommand, listCommand, MESSAGE, PASS, PROJECT, type ResourceCommands } from '../command/resource-command.ts'
 import type { ListShape } from '../list/shape.ts'
 import {
   atGooglePace,
@@ -22,7 +23,6 @@ import {
   warnOfPast,
   watchBroadcast,
 } from '../notify/notification-output.ts'
-import { callCommand, listCommand, MESSAGE, PASS, PROJECT, type ResourceCommands } from './resource-command.ts'
 
 const notificationsShape: ListShape<Notification> = {
   columns: [

@@ -16,11 +16,11 @@ import {
 } from '../arguments/pass-argument.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { UsageError } from '../command/cli-error.ts'
+import { callCommand, PASS, type ResourceCommands } from '../command/resource-command.ts'
 import { createOne } from '../issue/outcomes.ts'
 import { showExplanation, showPass, showWallets } from '../records.ts'
 import { canColor } from '../settings/settings.ts'
 import { templateVersionFlag } from '../template/template-version.ts'
-import { callCommand, PASS, type ResourceCommands } from './resource-command.ts'
 
 const says = {
   created: 'Created.',

@@ -1,4 +1,5 @@
 import { Args, Flags } from '@oclif/core'
+import { itemsCommand, localCommand, type ResourceCommands } from '../command/resource-command.ts'
 import type { ListShape } from '../list/shape.ts'
 import {
   chooseProfile,
@@ -9,7 +10,6 @@ import {
   requireProfile,
 } from '../settings/profile.ts'
 import { overridingVariables, profileInUse } from '../settings/settings.ts'
-import { itemsCommand, localCommand, type ResourceCommands } from './resource-command.ts'
 
 interface ProfileItem {
   name: string

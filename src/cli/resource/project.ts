@@ -5,10 +5,10 @@ import { formerly, PAST, pastFlag } from '../arguments/list-flags.ts'
 import { namedArg, namedFlag, noneToNull } from '../arguments/named.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { count, details, localTimeOr } from '../command/output.ts'
+import { callCommand, listCommand, PROJECT, type ResourceCommands } from '../command/resource-command.ts'
 import { timeZoneOf } from '../figures-output.ts'
 import type { ListShape } from '../list/shape.ts'
 import { showLimits, showProject } from '../records.ts'
-import { callCommand, listCommand, PROJECT, type ResourceCommands } from './resource-command.ts'
 
 const shape: ListShape<Project> = {
   columns: [{ name: 'id', kind: 'id' }, ['name', 'color', 'description', 'createdAt', 'updatedAt']],

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { Flags } from '@oclif/core'
-import type { ScanStatsByGate, ScanStatsByProject, ScanStatsByTime } from '../../core/contract/scans.ts'
+import type { ScanStatsByGate, ScanStatsByProject, ScanStatsByTime } from '../../core/contract/scans/scans.ts'
 import { bucketUnits } from '../../core/contract/schemas/common.ts'
 import { RedemptionPolicy } from '../../core/contract/schemas/redemption.ts'
 import { formerly, PAST, pastFlag, repeatable } from '../arguments/list-flags.ts'
 import { idArg, namedFlag, requiredFlag } from '../arguments/named.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { duration } from '../command/output.ts'
+import { callCommand, PROJECT, type ResourceCommands, SCAN } from '../command/resource-command.ts'
 import { showByTime, timeZoneOf } from '../figures-output.ts'
 import { showReplay, showScan, showStats, showStatsByGate, showStatsByProject } from '../records.ts'
 import { ledgerFlags, ledgerQuery } from '../scan-list/formats.ts'
 import { readJsonFile } from '../template/json-file.ts'
-import { callCommand, PROJECT, type ResourceCommands, SCAN } from './resource-command.ts'
 
 const NOTE_EVERY_MS = 5_000
 

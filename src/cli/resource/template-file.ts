@@ -8,11 +8,11 @@ import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { counted } from '../command/output.ts'
 import { programName } from '../command/program.ts'
 import { askText, canAsk, choose } from '../command/prompt.ts'
+import { localCommand, type ResourceCommands } from '../command/resource-command.ts'
 import { chooseKey, type StarterKind, starterFiles, starterKinds } from '../template/starters.ts'
 import { stringsFor, writeStrings } from '../template/strings-file.ts'
 import { readTemplateFile } from '../template/template-file.ts'
 import { writeTemplate } from '../template/write-files.ts'
-import { localCommand, type ResourceCommands } from './resource-command.ts'
 
 export const commands: ResourceCommands = {
   'template:init': localCommand({

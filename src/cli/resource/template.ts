@@ -1,18 +1,18 @@
 import { writeFile } from 'node:fs/promises'
 import { Args, Flags } from '@oclif/core'
 import { PassType } from '../../core/contract/schemas/definition.ts'
-import type { Template } from '../../core/contract/templates.ts'
+import type { Template } from '../../core/contract/templates/templates.ts'
 import { htmlFlag, languageFlag, outFlag, projectFilter, projectQuery } from '../arguments/list-flags.ts'
 import { namedArg, namedFlag, noneToNull } from '../arguments/named.ts'
 import type { CardJson } from '../card-picture.ts'
 import { drawing } from '../command/base-command.ts'
 import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { details } from '../command/output.ts'
+import { callCommand, listCommand, PROJECT, type ResourceCommands, TEMPLATE } from '../command/resource-command.ts'
 import type { ListShape } from '../list/shape.ts'
 import { showTemplate } from '../records.ts'
 import { readImage } from '../template/template-file.ts'
 import { getVersion, warningText } from '../template/template-version.ts'
-import { callCommand, listCommand, PROJECT, type ResourceCommands, TEMPLATE } from './resource-command.ts'
 
 const shape: ListShape<Template> = {
   columns: [

@@ -1,9 +1,9 @@
 import { Flags } from '@oclif/core'
-import type { Upgrade } from '../../core/contract/upgrades.ts'
+import type { Upgrade } from '../../core/contract/templates/upgrades.ts'
 import { idArg, namedArg } from '../arguments/named.ts'
+import { callCommand, listCommand, MESSAGE, type ResourceCommands, TEMPLATE } from '../command/resource-command.ts'
 import type { ListShape } from '../list/shape.ts'
 import { failureText, setExitCode, showUpgrade, watchUpgrade } from '../template/upgrade.ts'
-import { callCommand, listCommand, MESSAGE, type ResourceCommands, TEMPLATE } from './resource-command.ts'
 
 const shape: ListShape<Upgrade> = {
   columns: [

@@ -4,9 +4,9 @@ import { filterFlag } from '../arguments/list-flags.ts'
 import { parseDuration } from '../arguments/moment.ts'
 import { named } from '../arguments/named.ts'
 import { count } from '../command/output.ts'
+import { callCommand, listCommand, type ResourceCommands } from '../command/resource-command.ts'
 import type { ListShape } from '../list/shape.ts'
 import { passIdsOf } from '../scan-list/formats.ts'
-import { callCommand, listCommand, type ResourceCommands } from './resource-command.ts'
 
 const shape: ListShape<DeviceLog> = {
   columns: [

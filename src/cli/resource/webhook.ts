@@ -5,9 +5,6 @@ import { idArg, namedArg } from '../arguments/named.ts'
 import { CliError, readNamed, UsageError } from '../command/cli-error.ts'
 import { duration, localTime } from '../command/output.ts'
 import { readStdinBytes } from '../command/prompt.ts'
-import { webhookSecret } from '../settings/settings.ts'
-import { reportAttempt, showWebhook, webhooksShape } from '../webhook/delivery-output.ts'
-import { eventFlag } from '../webhook/listen.ts'
 import {
   callCommand,
   DELIVERY,
@@ -15,7 +12,10 @@ import {
   localCommand,
   type ResourceCommands,
   PROJECT as WEBHOOK,
-} from './resource-command.ts'
+} from '../command/resource-command.ts'
+import { webhookSecret } from '../settings/settings.ts'
+import { reportAttempt, showWebhook, webhooksShape } from '../webhook/delivery-output.ts'
+import { eventFlag } from '../webhook/listen.ts'
 
 const args = { id: namedArg('webhook') }
 

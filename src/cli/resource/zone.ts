@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { Flags } from '@oclif/core'
-import { occupancyUnits, WhenFull, type Zone, type ZoneOccupancy } from '../../core/contract/zones.ts'
+import { occupancyUnits, WhenFull, type Zone, type ZoneOccupancy } from '../../core/contract/scans/zones.ts'
 import { filterFlag, PAST, pastFlag } from '../arguments/list-flags.ts'
 import { named, namedArg, noneToNull, requiredFlag } from '../arguments/named.ts'
 import { terminalWidth } from '../command/base-command.ts'
 import { UsageError } from '../command/cli-error.ts'
 import { count, details, localTime, localTimeOr } from '../command/output.ts'
+import { callCommand, listCommand, PROJECT, type ResourceCommands } from '../command/resource-command.ts'
 import { timeZoneOf } from '../figures-output.ts'
 import type { ListShape } from '../list/shape.ts'
 import { watchZone } from '../list/watch-zone.ts'
-import { callCommand, listCommand, PROJECT, type ResourceCommands } from './resource-command.ts'
 
 const shape: ListShape<Zone> = {
   columns: [

@@ -1,7 +1,7 @@
 import { Flags, type Interfaces } from '@oclif/core'
 import { type Client, paginate } from '../../client/client.ts'
 import { ApiError } from '../../client/client-errors.ts'
-import type { scans } from '../../core/contract/scans.ts'
+import type { scans } from '../../core/contract/scans/scans.ts'
 import type { Page } from '../../core/contract/schemas/common.ts'
 import { LedgerReason, type ScanItem, ScanResult } from '../../core/contract/schemas/scan-shapes.ts'
 import { Uuid } from '../../core/ids.ts'

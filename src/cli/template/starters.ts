@@ -1,5 +1,5 @@
 import type { DefinitionInput, PassType } from '../../core/contract/schemas/definition.ts'
-import { TemplateKey } from '../../core/contract/templates.ts'
+import { TemplateKey } from '../../core/contract/templates/templates.ts'
 import { plainPng } from '../../files/plain-png.ts'
 import { UsageError } from '../command/cli-error.ts'
 import boardingPass from './starters/boarding-pass.json' with { type: 'json' }

@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core'
 import type { Client } from '../../client/client.ts'
 import type { Warning } from '../../core/contract/schemas/warnings.ts'
-import type { TemplateVersion } from '../../core/contract/template-versions.ts'
+import type { TemplateVersion } from '../../core/contract/templates/template-versions.ts'
 import { CliError, UsageError } from '../command/cli-error.ts'
 
 export interface VersionChoice {

@@ -6,7 +6,7 @@ import { ClientCommand, PATIENT_ATTEMPTS } from '../../cli/command/client-comman
 import { count } from '../../cli/command/output.ts'
 import { confirm } from '../../cli/command/prompt.ts'
 import { templateVersionFlag } from '../../cli/template/template-version.ts'
-import type { Upgrade } from '../../core/contract/upgrades.ts'
+import type { Upgrade } from '../../core/contract/templates/upgrades.ts'
 
 export default class TemplateUpgrade extends ClientCommand {
   static override summary = 'Upgrade the passes of a template to a published version.'

@@ -5,7 +5,7 @@ import { ClientCommand } from '../../cli/command/client-command.ts'
 import type { ListShape } from '../../cli/list/shape.ts'
 import { onePage } from '../../cli/list/show-list.ts'
 import { getVersion } from '../../cli/template/template-version.ts'
-import type { TemplateVersion } from '../../core/contract/template-versions.ts'
+import type { TemplateVersion } from '../../core/contract/templates/template-versions.ts'
 
 const shape: ListShape<TemplateVersion> = {
   columns: [['version', 'stage'], { name: 'id', whole: true }, ['publishedAt', 'updatedAt']],

@@ -5,7 +5,7 @@ import { CliError } from '../../cli/command/cli-error.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { deliveriesShape, showDelivery } from '../../cli/webhook/delivery-output.ts'
 import { ApiError } from '../../client/client-errors.ts'
-import { DeliveryStatus } from '../../core/contract/deliveries.ts'
+import { DeliveryStatus } from '../../core/contract/webhooks/deliveries.ts'
 import { eventTypes } from '../../core/events.ts'
 
 export default class WebhookDeliveries extends ClientCommand {

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { eventBodies } from '../contract/entities.ts'
-import type { EventType } from '../contract/event-data.ts'
+import type { EventType } from '../contract/webhooks/event-data.ts'
 import { eventFacts } from '../events.ts'
 import { newId } from '../ids.ts'
 import { SIGNATURE_HEADER } from '../rules/crypto/signature.ts'

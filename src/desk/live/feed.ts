@@ -1,5 +1,5 @@
 import { messagesOf } from '../../client/stream-messages.ts'
-import type { Envelope } from '../../core/contract/deliveries.ts'
+import type { Envelope } from '../../core/contract/webhooks/deliveries.ts'
 import { ApiRejection } from './desk-api.ts'
 
 /** The state of the event feed. `asking`: the page polls, because the server does not allow the stream. */

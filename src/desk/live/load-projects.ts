@@ -1,4 +1,4 @@
-import type { ScanStatsByProject } from '../../core/contract/scans.ts'
+import type { ScanStatsByProject } from '../../core/contract/scans/scans.ts'
 import type { Scope } from '../../core/route.ts'
 import { type Api, ApiRejection, listAll } from './desk-api.ts'
 

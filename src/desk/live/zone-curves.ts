@@ -1,4 +1,4 @@
-import type { Zone, ZoneOccupancy } from '../../core/contract/zones.ts'
+import type { Zone, ZoneOccupancy } from '../../core/contract/scans/zones.ts'
 import type { Api } from './desk-api.ts'
 
 export type Minute = ZoneOccupancy['items'][number]

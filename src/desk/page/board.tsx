@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { ProjectFigures } from '../../core/contract/projects.ts'
-import type { ScanStatsByGate } from '../../core/contract/scans.ts'
+import type { ScanStatsByGate } from '../../core/contract/scans/scans.ts'
 import type { ScanItem, ScanResult } from '../../core/contract/schemas/scan-shapes.ts'
 import { describeFilter } from '../../core/rules/lists/pass-filters.ts'
 import { reasonCodes } from '../../core/rules/redemption/scan-reasons.ts'

@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { Door } from '../../core/contract/doors.ts'
+import type { Door } from '../../core/contract/scans/doors.ts'
 import { sumOf } from '../live/sources.ts'
 import { ActionButton, useCanAct } from './action-dialog.tsx'
 import { useDesk } from './desk-context.ts'

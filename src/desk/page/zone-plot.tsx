@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import { scaleLinear } from 'd3-scale'
 import { curveStepAfter, line } from 'd3-shape'
-import type { Zone } from '../../core/contract/zones.ts'
+import type { Zone } from '../../core/contract/scans/zones.ts'
 import { type Minute, stretchesOf, type ZoneCurve } from '../live/zone-curves.ts'
 import { useDesk } from './desk-context.ts'
 import { Key, useSize } from './plots.tsx'

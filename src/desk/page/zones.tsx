@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { useId } from 'preact/hooks'
-import type { Zone } from '../../core/contract/zones.ts'
+import type { Zone } from '../../core/contract/scans/zones.ts'
 import { type Fullness, fullnessOf } from '../../core/rules/zones/capacity.ts'
 import type { DeskWords } from '../../locales/desk-texts.ts'
 import { minuteOf, PACE_MINUTES, paceBeginningOf, zoneSources } from '../live/sources.ts'

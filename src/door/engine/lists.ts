@@ -1,4 +1,4 @@
-import type { Snapshot } from '../../core/contract/scanner.ts'
+import type { Snapshot } from '../../core/contract/scans/scanner.ts'
 import type { DoorGroup } from '../../core/contract/schemas/scan-shapes.ts'
 import { groupOf } from '../../core/rules/door/evaluate-offline.ts'
 import { candidateOfItem, searchByName } from '../../core/rules/door/matches.ts'

@@ -1,4 +1,4 @@
-import type { Door } from '../../core/contract/doors.ts'
+import type { Door } from '../../core/contract/scans/doors.ts'
 import type { DoorEngine } from './engine.ts'
 import { type EngineContext, gateFailure, movementOf, propertiesOf, type Reply } from './server.ts'
 import type { Identity } from './store/engine-store.ts'

@@ -1,4 +1,4 @@
-import type { ImageType } from '../../core/contract/images.ts'
+import type { ImageType } from '../../core/contract/templates/images.ts'
 import { pngChunk } from '../../files/plain-png.ts'
 
 /** The size of the signature of a PNG and of its first chunk, IHDR. */

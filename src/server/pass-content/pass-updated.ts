@@ -1,4 +1,4 @@
-import type { ChangedField } from '../../core/contract/event-data.ts'
+import type { ChangedField } from '../../core/contract/webhooks/event-data.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 
 type Named = Pick<StoredPass, 'id' | 'externalPassId' | 'templateId' | 'templateVersionId' | 'projectId'>

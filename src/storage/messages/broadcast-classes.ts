@@ -1,4 +1,4 @@
-import type { DeliveryState } from '../../core/contract/notifications.ts'
+import type { DeliveryState } from '../../core/contract/messages/notifications.ts'
 import { insertNew, Repository } from '../db/repository.ts'
 
 /** A class of passes at a platform. A broadcast can send one message to a whole class. */

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import type { BroadcastStats, GoogleVia } from '../../core/contract/broadcasts.ts'
-import type { DeliveryState, MessageOptions } from '../../core/contract/notifications.ts'
+import type { BroadcastStats, GoogleVia } from '../../core/contract/messages/broadcasts.ts'
+import type { DeliveryState, MessageOptions } from '../../core/contract/messages/notifications.ts'
 import { type PassFilter, parsePassFilter } from '../../core/contract/schemas/pass-filter.ts'
 import { CAPPED_PLATFORM, type Platform } from '../../core/contract/schemas/platform.ts'
 import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notification.ts'

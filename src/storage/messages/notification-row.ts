@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { DeliveryState, MessageOptions } from '../../core/contract/notifications.ts'
+import type { DeliveryState, MessageOptions } from '../../core/contract/messages/notifications.ts'
 import { byPlatform, CAPPED_PLATFORM, type Platform, platforms } from '../../core/contract/schemas/platform.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
 import { toDate } from '../db/dialect.ts'

@@ -1,6 +1,6 @@
-import type { DeliveryStatus } from '../../core/contract/deliveries.ts'
-import type { EventType } from '../../core/contract/event-data.ts'
 import type { Platform } from '../../core/contract/schemas/platform.ts'
+import type { DeliveryStatus } from '../../core/contract/webhooks/deliveries.ts'
+import type { EventType } from '../../core/contract/webhooks/event-data.ts'
 import type { JobKind, OnDue } from '../jobs/job-kinds.ts'
 import type { StoredNotification } from '../messages/notification-row.ts'
 import type { StoredScan } from '../scans/scan-row.ts'

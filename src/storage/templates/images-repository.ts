@@ -1,4 +1,4 @@
-import type { Image } from '../../core/contract/images.ts'
+import type { Image } from '../../core/contract/templates/images.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { findRecord, listRecords, mapping, number, plain, type RecordOf, type RowOf, text } from '../db/record.ts'
 import { insertNew, Repository } from '../db/repository.ts'

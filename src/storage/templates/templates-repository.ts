@@ -1,5 +1,5 @@
 import type { PassType } from '../../core/contract/schemas/definition.ts'
-import type { Template } from '../../core/contract/templates.ts'
+import type { Template } from '../../core/contract/templates/templates.ts'
 import { newId } from '../../core/ids.ts'
 import { isTaken } from '../db/database-errors.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'

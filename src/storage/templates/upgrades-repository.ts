@@ -1,5 +1,5 @@
 import { type PassFilter, parsePassFilter } from '../../core/contract/schemas/pass-filter.ts'
-import { MAX_FAILURES, type UpgradeStatus } from '../../core/contract/upgrades.ts'
+import { MAX_FAILURES, type UpgradeStatus } from '../../core/contract/templates/upgrades.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import { groupBy } from '../../core/group-by.ts'
 import { idBound } from '../../core/ids.ts'

@@ -1,4 +1,4 @@
-import type { Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
+import type { Delivery, DeliveryStatus } from '../../core/contract/webhooks/deliveries.ts'
 import { newId } from '../../core/ids.ts'
 import { afterAttempt, type DeliveryProgress, redelivered } from '../../core/rules/sending/retries.ts'
 import { insertRows, isNotInJson, type RowsUpdate, updateRows } from '../db/bulk-rows.ts'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { Delivery, DeliveryStatus } from '../../core/contract/deliveries.ts'
+import type { Delivery, DeliveryStatus } from '../../core/contract/webhooks/deliveries.ts'
 import { type AttemptFacts, type DeliveryProgress, envelopeText } from '../../core/rules/sending/retries.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { EventType } from '../../core/contract/event-data.ts'
+import type { EventType } from '../../core/contract/webhooks/event-data.ts'
 import { idBound } from '../../core/ids.ts'
 import { envelopeText } from '../../core/rules/sending/retries.ts'
 import { afterPlace, isSettled, PLACE_BEFORE_ALL, type Place } from '../db/positions.ts'

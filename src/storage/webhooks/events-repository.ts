@@ -1,4 +1,4 @@
-import type { EventData, EventType } from '../../core/contract/event-data.ts'
+import type { EventData, EventType } from '../../core/contract/webhooks/event-data.ts'
 import { newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { bindIds, boundColumn, isAmong, rowLock } from '../db/dialect.ts'

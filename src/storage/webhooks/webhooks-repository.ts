@@ -1,4 +1,4 @@
-import type { Webhook } from '../../core/contract/webhooks.ts'
+import type { Webhook } from '../../core/contract/webhooks/webhooks.ts'
 import { byId, type ListPage, type ListRequest, listPage } from '../db/list-query.ts'
 import { runPrepared } from '../db/prepared.ts'
 import {

@@ -1,4 +1,4 @@
-import type { WhenFull } from '../../core/contract/zones.ts'
+import type { WhenFull } from '../../core/contract/scans/zones.ts'
 import { newId } from '../../core/ids.ts'
 import type { AlertLevel } from '../../core/rules/zones/capacity.ts'
 import { bindIds, isAmong, rowLock } from '../db/dialect.ts'

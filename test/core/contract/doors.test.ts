@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Door, DoorClaim, DoorInvitation, doorHeaders, doors } from '../../../src/core/contract/doors.ts'
+import { Door, DoorClaim, DoorInvitation, doorHeaders, doors } from '../../../src/core/contract/scans/doors.ts'
 
 const body = { projectId: '01985f0c-7a10-7000-8000-000000000001', gate: 'North', expiresAt: '2027-05-20T20:00:00Z' }
 

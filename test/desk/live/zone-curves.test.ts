@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Zone } from '../../../src/core/contract/zones.ts'
+import type { Zone } from '../../../src/core/contract/scans/zones.ts'
 import type { Api } from '../../../src/desk/live/desk-api.ts'
 import {
   loadCurves,

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { ScanStats, ScanStatsByGate } from '../../../src/core/contract/scans.ts'
+import type { ScanStats, ScanStatsByGate } from '../../../src/core/contract/scans/scans.ts'
 import { beginningOf, PACE_MINUTES, paceBeginningOf, sumOf } from '../../../src/desk/live/sources.ts'
 import { cleanUpAfterAll, dialects } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { insertProject } from '../../../bench/support/project.ts'
-import type { Broadcast } from '../../../src/core/contract/broadcasts.ts'
+import type { Broadcast } from '../../../src/core/contract/messages/broadcasts.ts'
 import { type Database, openDatabase } from '../../../src/storage/db/database.ts'
 import { dialects } from '../../support/databases.ts'
 import { times } from '../../support/long.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { watchBroadcast } from '../../../src/cli/notify/notification-output.ts'
-import type { Broadcast } from '../../../src/core/contract/broadcasts.ts'
+import type { Broadcast } from '../../../src/core/contract/messages/broadcasts.ts'
 import type { Pass } from '../../../src/core/contract/passes.ts'
 import { oneDialect, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'

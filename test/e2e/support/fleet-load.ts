@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Client } from '../../../src/client/client.ts'
-import type { Broadcast } from '../../../src/core/contract/broadcasts.ts'
+import type { Broadcast } from '../../../src/core/contract/messages/broadcasts.ts'
 import { eventually } from '../../support/eventually.ts'
 import { times } from '../../support/long.ts'
 

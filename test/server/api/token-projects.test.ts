@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import type { ScanStatsByTime } from '../../../src/core/contract/scans.ts'
+import type { ScanStatsByTime } from '../../../src/core/contract/scans/scans.ts'
 import { TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects } from '../../support/databases.ts'
 import {

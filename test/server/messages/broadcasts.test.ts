@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Broadcast, BroadcastCreate, BroadcastForecast } from '../../../src/core/contract/broadcasts.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
+import type { Broadcast, BroadcastCreate, BroadcastForecast } from '../../../src/core/contract/messages/broadcasts.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { fanOutBroadcasts } from '../../../src/server/messages/fan-out-broadcast.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'

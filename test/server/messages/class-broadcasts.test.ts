@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { Broadcast, BroadcastCreate, BroadcastForecast } from '../../../src/core/contract/broadcasts.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
+import type { Broadcast, BroadcastCreate, BroadcastForecast } from '../../../src/core/contract/messages/broadcasts.ts'
 import { GoogleApiError } from '../../../src/wallets/google/api/api-error.ts'
 import { type GoogleMessage, MAX_MESSAGES } from '../../../src/wallets/google/api/google-api.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'

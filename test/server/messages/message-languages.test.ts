@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Broadcast } from '../../../src/core/contract/broadcasts.ts'
 import { contract } from '../../../src/core/contract/contract.ts'
+import type { Broadcast } from '../../../src/core/contract/messages/broadcasts.ts'
 import type { DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
 import { checkFields } from '../../../src/wallets/google/check-fields.ts'
 import { typeOf } from '../../../src/wallets/google/fields.ts'

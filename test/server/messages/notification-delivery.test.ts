@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
-import type { MessageCreate } from '../../../src/core/contract/notifications.ts'
+import type { MessageCreate } from '../../../src/core/contract/messages/notifications.ts'
 import { sendNotifications } from '../../../src/server/messages/send-notification.ts'
 import { type TestWorkspace, useApi } from '../../support/api.ts'
 import { dialects, oneDialect } from '../../support/databases.ts'

@@ -1,4 +1,4 @@
-import type { SnapshotItem } from '../../contract/scanner.ts'
+import type { SnapshotItem } from '../../contract/scans/scanner.ts'
 import type { DoorView } from '../../contract/schemas/scan-shapes.ts'
 import { coveredPart } from '../balances/balances.ts'
 import { balanceField, type DoorLanguage } from '../redemption/scan-message.ts'

@@ -1,4 +1,4 @@
-import type { SnapshotItem } from '../../contract/scanner.ts'
+import type { SnapshotItem } from '../../contract/scans/scanner.ts'
 import type { DoorGroup } from '../../contract/schemas/scan-shapes.ts'
 import { statusAsOf } from '../pass/pass-status.ts'
 import { planRedemption } from '../redemption/redemption-plan.ts'

@@ -1,4 +1,4 @@
-import type { SnapshotItem } from '../../contract/scanner.ts'
+import type { SnapshotItem } from '../../contract/scans/scanner.ts'
 import type { Attempt, Candidate } from './outcome.ts'
 
 export interface Matches {

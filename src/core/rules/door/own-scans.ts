@@ -1,4 +1,4 @@
-import type { OfflineScan, SnapshotItem } from '../../contract/scanner.ts'
+import type { OfflineScan, SnapshotItem } from '../../contract/scans/scanner.ts'
 import type { AcceptedScan } from '../redemption/use-record.ts'
 import type { Direction } from '../zones/presence.ts'
 

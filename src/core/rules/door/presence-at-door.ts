@@ -1,5 +1,5 @@
-import type { SnapshotItem } from '../../contract/scanner.ts'
-import type { Zone } from '../../contract/zones.ts'
+import type { SnapshotItem } from '../../contract/scans/scanner.ts'
+import type { Zone } from '../../contract/scans/zones.ts'
 import { isFull } from '../zones/capacity.ts'
 import type { Direction, Movement, PresenceFacts } from '../zones/presence.ts'
 import type { ListedScan, OwnMovement, OwnScan, ReversedScan } from './own-scans.ts'

@@ -1,6 +1,6 @@
-import type { ChangedField } from '../../contract/event-data.ts'
 import type { PassStatus } from '../../contract/schemas/common.ts'
 import type { Definition } from '../../contract/schemas/definition.ts'
+import type { ChangedField } from '../../contract/webhooks/event-data.ts'
 import { ApiError, type Issue, listIssues } from '../../errors.ts'
 import { compileBarcode } from '../template/barcode.ts'
 import { compileFacts } from '../template/fact-rules.ts'

@@ -1,4 +1,4 @@
-import type { MessageCreate } from '../../contract/notifications.ts'
+import type { MessageCreate } from '../../contract/messages/notifications.ts'
 import type { WrittenDefinition } from '../../contract/schemas/definition.ts'
 import type { Languages } from '../../contract/schemas/language-tags.ts'
 import type { Issue } from '../../errors.ts'

@@ -1,4 +1,4 @@
-import type { DeliveryState, NotificationStatus } from '../../contract/notifications.ts'
+import type { DeliveryState, NotificationStatus } from '../../contract/messages/notifications.ts'
 import { fieldGroups } from '../../contract/schemas/definition.ts'
 import type { Card } from '../display/card.ts'
 

@@ -1,4 +1,4 @@
-import type { DeliveryStatus, Envelope } from '../../contract/deliveries.ts'
+import type { DeliveryStatus, Envelope } from '../../contract/webhooks/deliveries.ts'
 
 /**
  * The retry table of deliveries, and the state of a delivery after each attempt. The documentation contains the table,

@@ -1,4 +1,4 @@
-import type { ImageType } from '../../contract/images.ts'
+import type { ImageType } from '../../contract/templates/images.ts'
 
 /** The maximum number of pixels, more than any wallet shows. */
 export const MAX_PIXELS = 16_000_000

@@ -1,4 +1,4 @@
-import type { ScanStatsByGate } from '../../contract/scans.ts'
+import type { ScanStatsByGate } from '../../contract/scans/scans.ts'
 
 type GateFigures = Omit<ScanStatsByGate['items'][number], 'gate'>
 

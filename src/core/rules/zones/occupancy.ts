@@ -1,4 +1,4 @@
-import type { ZoneOccupancy } from '../../contract/zones.ts'
+import type { ZoneOccupancy } from '../../contract/scans/zones.ts'
 
 /** The entries and exits in one bucket and between the same two resets of a zone. */
 export interface OccupancyChanges {

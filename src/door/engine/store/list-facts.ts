@@ -1,4 +1,4 @@
-import type { SnapshotItem } from '../../../core/contract/scanner.ts'
+import type { SnapshotItem } from '../../../core/contract/scans/scanner.ts'
 import { MAX_GROUP_AT_DOOR } from '../../../core/rules/door/group-at-door.ts'
 import { type Matches, matchesOf } from '../../../core/rules/door/matches.ts'
 import type { Attempt } from '../../../core/rules/door/outcome.ts'

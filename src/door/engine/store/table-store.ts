@@ -1,4 +1,4 @@
-import type { SnapshotItem } from '../../../core/contract/scanner.ts'
+import type { SnapshotItem } from '../../../core/contract/scans/scanner.ts'
 import type { Attempt } from '../../../core/rules/door/outcome.ts'
 import { isListed } from '../../../core/rules/door/own-scans.ts'
 import type { Decision } from '../engine.ts'

@@ -1,4 +1,4 @@
-import { doorHeaders } from '../../../core/contract/doors.ts'
+import { doorHeaders } from '../../../core/contract/scans/doors.ts'
 import { groupBy } from '../../../core/group-by.ts'
 import type { Store } from '../../../storage/store.ts'
 import type { DoorState } from '../../../storage/workspaces/doors-repository.ts'

@@ -1,4 +1,4 @@
-import { type doors as contract, Door, type DoorClaim, MAX_DOOR_DAYS } from '../../../core/contract/doors.ts'
+import { type doors as contract, Door, type DoorClaim, MAX_DOOR_DAYS } from '../../../core/contract/scans/doors.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { newScanCode } from '../../../core/rules/crypto/scan-code.ts'
 import { newToken, tokenDigest } from '../../../core/rules/crypto/token.ts'

@@ -4,8 +4,8 @@ import {
   type BroadcastForecast,
   type BroadcastStatus,
   type broadcasts as contract,
-} from '../../../core/contract/broadcasts.ts'
-import type { MessageCreate } from '../../../core/contract/notifications.ts'
+} from '../../../core/contract/messages/broadcasts.ts'
+import type { MessageCreate } from '../../../core/contract/messages/notifications.ts'
 import { secondsAtPace } from '../../../core/contract/schemas/platform.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'

@@ -1,4 +1,4 @@
-import type { MessageCreate } from '../../../core/contract/notifications.ts'
+import type { MessageCreate } from '../../../core/contract/messages/notifications.ts'
 import type { Languages } from '../../../core/contract/schemas/language-tags.ts'
 import { ApiError, listIssues, validationError } from '../../../core/errors.ts'
 import { checkMessageLanguages, isByLanguage } from '../../../core/rules/sending/message-texts.ts'

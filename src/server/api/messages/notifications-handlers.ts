@@ -2,7 +2,7 @@ import {
   type notifications as contract,
   type MessageCreate,
   Notification,
-} from '../../../core/contract/notifications.ts'
+} from '../../../core/contract/messages/notifications.ts'
 import { byPlatform, CAPPED_PLATFORM, platforms } from '../../../core/contract/schemas/platform.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'

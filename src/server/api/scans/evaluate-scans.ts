@@ -1,4 +1,4 @@
-import type { ScanCreate } from '../../../core/contract/scans.ts'
+import type { ScanCreate } from '../../../core/contract/scans/scans.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import type { RuledBalance } from '../../../core/rules/balances/balances.ts'

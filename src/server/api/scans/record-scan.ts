@@ -1,4 +1,4 @@
-import type { ScanCreate } from '../../../core/contract/scans.ts'
+import type { ScanCreate } from '../../../core/contract/scans/scans.ts'
 import type { ScanBalance, ScanResponse, ScanZone } from '../../../core/contract/schemas/scan-shapes.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { reasonCodeOf, resultOf } from '../../../core/rules/redemption/scan-reasons.ts'

@@ -1,4 +1,4 @@
-import type { scans as contract, PolicyReplayResult } from '../../../core/contract/scans.ts'
+import type { scans as contract, PolicyReplayResult } from '../../../core/contract/scans/scans.ts'
 import type { LedgerReason } from '../../../core/contract/schemas/scan-shapes.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { groupBy } from '../../../core/group-by.ts'

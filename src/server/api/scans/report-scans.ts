@@ -1,5 +1,5 @@
 import { MAX_LOCKED_REPORTS } from '../../../core/bounds.ts'
-import type { OfflineResults, OfflineScan } from '../../../core/contract/scanner.ts'
+import type { OfflineResults, OfflineScan } from '../../../core/contract/scans/scanner.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { ledgerReason } from '../../../core/rules/redemption/scan-reasons.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { BarcodeFormat } from '../../../core/barcode-formats.ts'
-import type { scanner as contract } from '../../../core/contract/scanner.ts'
+import type { scanner as contract } from '../../../core/contract/scans/scanner.ts'
 import type { Definition } from '../../../core/contract/schemas/definition.ts'
 import type { DoorView } from '../../../core/contract/schemas/scan-shapes.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'

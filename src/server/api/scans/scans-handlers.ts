@@ -3,7 +3,7 @@ import {
   MAX_GATES,
   type RedemptionExplanation,
   type ScanReversal,
-} from '../../../core/contract/scans.ts'
+} from '../../../core/contract/scans/scans.ts'
 import type { BucketUnit } from '../../../core/contract/schemas/common.ts'
 import { foldWindow } from '../../../core/contract/schemas/list-parameters.ts'
 import { scannedWindow } from '../../../core/contract/schemas/scan-list-query.ts'

@@ -1,4 +1,4 @@
-import type { images as contract } from '../../../core/contract/images.ts'
+import type { images as contract } from '../../../core/contract/templates/images.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { contentId } from '../../../core/ids.ts'
 import { ImageFault } from '../../../core/rules/template/image.ts'

@@ -3,7 +3,7 @@ import {
   type templateVersions as contract,
   TemplateVersion,
   type TemplateVersionDetail,
-} from '../../../core/contract/template-versions.ts'
+} from '../../../core/contract/templates/template-versions.ts'
 import { ApiError, below, listIssues, validationError } from '../../../core/errors.ts'
 import { hasClassKeys } from '../../../core/rules/template/class-key.ts'
 import { checkDefinition } from '../../../core/rules/template/definition.ts'

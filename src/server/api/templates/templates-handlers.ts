@@ -1,4 +1,4 @@
-import { type templates as contract, Template } from '../../../core/contract/templates.ts'
+import { type templates as contract, Template } from '../../../core/contract/templates/templates.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { variablesSchema } from '../../../core/rules/template/variables.ts'
 import { KeyTaken } from '../../../storage/templates/templates-repository.ts'

@@ -1,4 +1,4 @@
-import { type upgrades as contract, Upgrade } from '../../../core/contract/upgrades.ts'
+import { type upgrades as contract, Upgrade } from '../../../core/contract/templates/upgrades.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { newId } from '../../../core/ids.ts'
 import type { Repositories } from '../../../storage/store.ts'

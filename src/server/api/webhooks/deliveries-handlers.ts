@@ -1,4 +1,4 @@
-import { Attempt, type deliveries as contract, Delivery } from '../../../core/contract/deliveries.ts'
+import { Attempt, type deliveries as contract, Delivery } from '../../../core/contract/webhooks/deliveries.ts'
 import { ApiError } from '../../../core/errors.ts'
 import type { StoredDelivery } from '../../../storage/webhooks/delivery-row.ts'
 import type { Handlers } from '../../http/mount.ts'

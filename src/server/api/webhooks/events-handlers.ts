@@ -1,4 +1,4 @@
-import type { events as contract } from '../../../core/contract/deliveries.ts'
+import type { events as contract } from '../../../core/contract/webhooks/deliveries.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { idBound } from '../../../core/ids.ts'
 import type { StreamedEvents } from '../../../core/route.ts'

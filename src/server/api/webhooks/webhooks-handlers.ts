@@ -1,4 +1,4 @@
-import { type webhooks as contract, Webhook } from '../../../core/contract/webhooks.ts'
+import { type webhooks as contract, Webhook } from '../../../core/contract/webhooks/webhooks.ts'
 import { ApiError, validationError } from '../../../core/errors.ts'
 import { eventFacts } from '../../../core/events.ts'
 import { newId } from '../../../core/ids.ts'

@@ -1,5 +1,5 @@
+import type { OccupancyUnit, ZoneOccupancy } from '../../../core/contract/scans/zones.ts'
 import { MAX_BUCKETS } from '../../../core/contract/schemas/common.ts'
-import type { OccupancyUnit, ZoneOccupancy } from '../../../core/contract/zones.ts'
 import { validationError } from '../../../core/errors.ts'
 import { occupancyOf } from '../../../core/rules/zones/occupancy.ts'
 import type { StoredZone } from '../../../storage/zones/zones-repository.ts'

@@ -1,4 +1,4 @@
-import { type zones as contract, MAX_ZONES, Zone } from '../../../core/contract/zones.ts'
+import { type zones as contract, MAX_ZONES, Zone } from '../../../core/contract/scans/zones.ts'
 import { ApiError } from '../../../core/errors.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredZone } from '../../../storage/zones/zones-repository.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { SnapshotItem } from '../../../../src/core/contract/scanner.ts'
+import type { SnapshotItem } from '../../../../src/core/contract/scans/scanner.ts'
 import { balancesAtDoor } from '../../../../src/core/rules/door/balances-at-door.ts'
 import { evaluateOffline } from '../../../../src/core/rules/door/evaluate-offline.ts'
 import { acceptedScans, countUnsentUses, type OwnScan } from '../../../../src/core/rules/door/own-scans.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { SnapshotItem } from '../../../../src/core/contract/scanner.ts'
+import type { SnapshotItem } from '../../../../src/core/contract/scans/scanner.ts'
 import { evaluateOffline } from '../../../../src/core/rules/door/evaluate-offline.ts'
 import { acceptedScans, type OwnScan, ownScanOf } from '../../../../src/core/rules/door/own-scans.ts'
 import { changeAtDoor, presenceAtDoor, type ZoneAtDoor } from '../../../../src/core/rules/door/presence-at-door.ts'

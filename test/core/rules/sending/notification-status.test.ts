@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { DeliveryState, type NotificationStatus } from '../../../../src/core/contract/notifications.ts'
+import { DeliveryState, type NotificationStatus } from '../../../../src/core/contract/messages/notifications.ts'
 import { deliveryStatus, notificationStatus } from '../../../../src/core/rules/sending/notification.ts'
 
 /**

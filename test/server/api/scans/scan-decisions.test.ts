@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { passes } from '../../../../src/core/contract/passes.ts'
-import { scans } from '../../../../src/core/contract/scans.ts'
+import { scans } from '../../../../src/core/contract/scans/scans.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { oneDialect } from '../../../support/databases.ts'
 import { makeProject } from '../../fixtures.ts'

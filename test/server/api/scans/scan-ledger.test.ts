@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { passes } from '../../../../src/core/contract/passes.ts'
 import { projects } from '../../../../src/core/contract/projects.ts'
-import { scans } from '../../../../src/core/contract/scans.ts'
+import { scans } from '../../../../src/core/contract/scans/scans.ts'
 import type { ScanItem } from '../../../../src/core/contract/schemas/scan-shapes.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'
 import { dialects, testOn } from '../../../support/databases.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { scans } from '../../../../src/core/contract/scans.ts'
+import { scans } from '../../../../src/core/contract/scans/scans.ts'
 import type { RedemptionPolicy } from '../../../../src/core/contract/schemas/redemption.ts'
 import { insertTemplate, newPass } from '../../../storage/fixtures.ts'
 import { type TestWorkspace, useApi } from '../../../support/api.ts'

@@ -1,5 +1,5 @@
-import type { ScanCreate } from '../../../../src/core/contract/scans.ts'
-import { scans } from '../../../../src/core/contract/scans.ts'
+import type { ScanCreate } from '../../../../src/core/contract/scans/scans.ts'
+import { scans } from '../../../../src/core/contract/scans/scans.ts'
 import type { DefinitionInput } from '../../../../src/core/contract/schemas/definition.ts'
 import type { RedemptionPolicy } from '../../../../src/core/contract/schemas/redemption.ts'
 import type { TestWorkspace } from '../../../support/api.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
-import type { TemplateVersion } from '../../../../src/core/contract/template-versions.ts'
+import type { TemplateVersion } from '../../../../src/core/contract/templates/template-versions.ts'
 import { useApi } from '../../../support/api.ts'
 import { dialects, testOn } from '../../../support/databases.ts'
 import { definition, makeTemplate, publishedTemplate } from '../../fixtures.ts'

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { DefinitionInput } from '../../../../src/core/contract/schemas/definition.ts'
-import type { UpgradeCreate } from '../../../../src/core/contract/upgrades.ts'
+import type { UpgradeCreate } from '../../../../src/core/contract/templates/upgrades.ts'
 import { sweep } from '../../../../src/server/background/maintenance.ts'
 import { upgradePasses } from '../../../../src/server/pass-content/upgrade-passes.ts'
 import { TestWorkspace, useApi } from '../../../support/api.ts'

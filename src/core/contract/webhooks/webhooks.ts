@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { eventTypes, subscribableEvents } from '../events.ts'
-import { Uuid } from '../ids.ts'
+import { eventTypes, subscribableEvents } from '../../events.ts'
+import { Uuid } from '../../ids.ts'
+import { pageOf, route, text, UtcTimestamp } from '../schemas/common.ts'
+import { listQuery } from '../schemas/list-parameters.ts'
 import { Delivery, DeliveryListFilters, SubscribableEvent } from './deliveries.ts'
-import { pageOf, route, text, UtcTimestamp } from './schemas/common.ts'
-import { listQuery } from './schemas/list-parameters.ts'
 
 /** The status of a webhook. A disabled webhook receives no events. */
 export const WebhookStatus = z.enum(['ENABLED', 'DISABLED'])

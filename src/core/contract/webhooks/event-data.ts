@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { Uuid } from '../ids.ts'
-import { Pass } from './passes.ts'
-import { Count, ErrorCode } from './schemas/common.ts'
-import { Platform } from './schemas/platform.ts'
-import { ScanItem } from './schemas/scan-shapes.ts'
-import { Zone } from './zones.ts'
+import { Uuid } from '../../ids.ts'
+import { Pass } from '../passes.ts'
+import { Zone } from '../scans/zones.ts'
+import { Count, ErrorCode } from '../schemas/common.ts'
+import { Platform } from '../schemas/platform.ts'
+import { ScanItem } from '../schemas/scan-shapes.ts'
 
 const changedFields = [
   'label',

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { Uuid } from '../ids.ts'
-import { Count, forLeads, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
-import { booleanParam, exampleIds, filter, listQuery, param } from './schemas/list-parameters.ts'
-import { Direction } from './schemas/scan-shapes.ts'
+import { Uuid } from '../../ids.ts'
+import { Count, forLeads, pageOf, route, Timestamp, text, UtcTimestamp } from '../schemas/common.ts'
+import { booleanParam, exampleIds, filter, listQuery, param } from '../schemas/list-parameters.ts'
+import { Direction } from '../schemas/scan-shapes.ts'
 
 /** The maximum lifetime of an invitation, and the lifetime of a door's token, in days. */
 export const MAX_DOOR_DAYS = 30

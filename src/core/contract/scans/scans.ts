@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { spokenLanguages } from '../../locales/languages.ts'
-import { MAX_PAYLOAD_CHARACTERS } from '../bounds.ts'
-import { Uuid } from '../ids.ts'
-import { redemptionChecks } from '../rules/redemption/redemption.ts'
-import { CalendarDate, Count, MAX_BUCKETS, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
-import { param } from './schemas/list-parameters.ts'
-import { RedemptionPolicy } from './schemas/redemption.ts'
-import { ScanListQuery, ScanStatsQuery } from './schemas/scan-list-query.ts'
+import { spokenLanguages } from '../../../locales/languages.ts'
+import { MAX_PAYLOAD_CHARACTERS } from '../../bounds.ts'
+import { Uuid } from '../../ids.ts'
+import { redemptionChecks } from '../../rules/redemption/redemption.ts'
+import { CalendarDate, Count, MAX_BUCKETS, pageOf, route, Timestamp, text, UtcTimestamp } from '../schemas/common.ts'
+import { param } from '../schemas/list-parameters.ts'
+import { RedemptionPolicy } from '../schemas/redemption.ts'
+import { ScanListQuery, ScanStatsQuery } from '../schemas/scan-list-query.ts'
 import {
   Direction,
   LedgerReason,
@@ -15,7 +15,7 @@ import {
   ScanReasonCode,
   ScanResponse,
   ScanResult,
-} from './schemas/scan-shapes.ts'
+} from '../schemas/scan-shapes.ts'
 
 const figures = {
   totalPasses: Count,

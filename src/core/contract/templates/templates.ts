@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { Uuid } from '../ids.ts'
-import { PositiveInt, pageOf, route, text, UtcTimestamp } from './schemas/common.ts'
-import { Definition, PassType } from './schemas/definition.ts'
-import { exampleIds, filter, listQuery } from './schemas/list-parameters.ts'
+import { Uuid } from '../../ids.ts'
+import { PositiveInt, pageOf, route, text, UtcTimestamp } from '../schemas/common.ts'
+import { Definition, PassType } from '../schemas/definition.ts'
+import { exampleIds, filter, listQuery } from '../schemas/list-parameters.ts'
 import { TemplateVersionDetail } from './template-versions.ts'
 
 /** The key by which files and commands refer to a template. Unique in the workspace. */

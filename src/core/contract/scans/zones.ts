@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { Uuid } from '../ids.ts'
-import { Count, forLeads, MAX_BUCKETS, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
-import { exampleIds, filter, listQuery, param } from './schemas/list-parameters.ts'
+import { Uuid } from '../../ids.ts'
+import { Count, forLeads, MAX_BUCKETS, pageOf, route, Timestamp, text, UtcTimestamp } from '../schemas/common.ts'
+import { exampleIds, filter, listQuery, param } from '../schemas/list-parameters.ts'
 
 /** The maximum number of zones of a project. */
 export const MAX_ZONES = 100

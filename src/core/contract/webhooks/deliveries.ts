@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { eventTypes, subscribableEvents } from '../events.ts'
-import { Uuid } from '../ids.ts'
-import { Count, pageOf, route, UtcTimestamp } from './schemas/common.ts'
-import { filter, listQuery, param } from './schemas/list-parameters.ts'
+import { eventTypes, subscribableEvents } from '../../events.ts'
+import { Uuid } from '../../ids.ts'
+import { Count, pageOf, route, UtcTimestamp } from '../schemas/common.ts'
+import { filter, listQuery, param } from '../schemas/list-parameters.ts'
 
 /** The type of an event. */
 export const DeliveryEventType = z.enum(eventTypes)

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { Uuid } from '../ids.ts'
-import { PositiveInt, route, UtcTimestamp } from './schemas/common.ts'
-import { Definition } from './schemas/definition.ts'
-import { PreviewLanguage } from './schemas/language-tags.ts'
-import { exampleIds } from './schemas/list-parameters.ts'
-import { Warning, warningTable } from './schemas/warnings.ts'
-import { PlatformRejection } from './wallets.ts'
+import { Uuid } from '../../ids.ts'
+import { PositiveInt, route, UtcTimestamp } from '../schemas/common.ts'
+import { Definition } from '../schemas/definition.ts'
+import { PreviewLanguage } from '../schemas/language-tags.ts'
+import { exampleIds } from '../schemas/list-parameters.ts'
+import { Warning, warningTable } from '../schemas/warnings.ts'
+import { PlatformRejection } from '../wallets.ts'
 
 const Stage = z.enum(['draft', 'published'])
 

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { Uuid } from '../ids.ts'
-import { Count, pageOf, route, Timestamp, text, UtcTimestamp } from './schemas/common.ts'
-import { translatable } from './schemas/language-tags.ts'
-import { pageQuery } from './schemas/list-parameters.ts'
-import { byPlatform, Platform } from './schemas/platform.ts'
+import { Uuid } from '../../ids.ts'
+import { Count, pageOf, route, Timestamp, text, UtcTimestamp } from '../schemas/common.ts'
+import { translatable } from '../schemas/language-tags.ts'
+import { pageQuery } from '../schemas/list-parameters.ts'
+import { byPlatform, Platform } from '../schemas/platform.ts'
 
 /** The state of a notification on a platform. SKIPPED: the platform has no wallet with the pass, or is not a target. */
 export const DeliveryState = z.enum(['PENDING', 'SENT', 'FAILED', 'SKIPPED'])

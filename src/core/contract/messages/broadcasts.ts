@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { Uuid } from '../ids.ts'
+import { Uuid } from '../../ids.ts'
+import { Count, pageOf, route, UtcTimestamp } from '../schemas/common.ts'
+import { dryRunParam, pageQuery } from '../schemas/list-parameters.ts'
+import { PassFilter } from '../schemas/pass-filter.ts'
+import { Platform, REQUESTS_PER_SECOND } from '../schemas/platform.ts'
 import { MessageCreate, MessageOptions, Notification } from './notifications.ts'
-import { Count, pageOf, route, UtcTimestamp } from './schemas/common.ts'
-import { dryRunParam, pageQuery } from './schemas/list-parameters.ts'
-import { PassFilter } from './schemas/pass-filter.ts'
-import { Platform, REQUESTS_PER_SECOND } from './schemas/platform.ts'
 
 /** The status of a broadcast: SCHEDULED before sendAt, PENDING while its notifications are created, then DISPATCHED. */
 export const BroadcastStatus = z.enum(['SCHEDULED', 'PENDING', 'DISPATCHED'])

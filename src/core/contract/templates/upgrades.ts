@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { Uuid } from '../ids.ts'
-import { Count, ErrorCode, PositiveInt, pageOf, route, UtcTimestamp } from './schemas/common.ts'
-import { pageQuery } from './schemas/list-parameters.ts'
-import { PassFilter } from './schemas/pass-filter.ts'
+import { Uuid } from '../../ids.ts'
+import { Count, ErrorCode, PositiveInt, pageOf, route, UtcTimestamp } from '../schemas/common.ts'
+import { pageQuery } from '../schemas/list-parameters.ts'
+import { PassFilter } from '../schemas/pass-filter.ts'
 
 /** The status of an upgrade: PENDING until every pass is processed, then DONE. CANCELLED if it was stopped earlier. */
 export const UpgradeStatus = z.enum(['PENDING', 'DONE', 'CANCELLED'])

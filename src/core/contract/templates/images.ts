@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { Uuid } from '../ids.ts'
-import { PositiveInt, route } from './schemas/common.ts'
+import { Uuid } from '../../ids.ts'
+import { PositiveInt, route } from '../schemas/common.ts'
 
 /** The image types that can be uploaded. */
 export const ImageType = z.enum(['image/png', 'image/jpeg'])

@@ -1,10 +1,10 @@
 import type { Command, Interfaces } from '@oclif/core'
 import type { Client } from '../../client/client.ts'
 import { listFlags, skipFlag, styleFlags } from '../arguments/list-flags.ts'
-import { BaseCommand } from '../command/base-command.ts'
-import { ClientCommand } from '../command/client-command.ts'
-import { confirm } from '../command/prompt.ts'
 import { onePage, type PagedList, type ShownList } from '../list/show-list.ts'
+import { BaseCommand } from './base-command.ts'
+import { ClientCommand } from './client-command.ts'
+import { confirm } from './prompt.ts'
 
 /** Commands by id, such as `webhook:get`. The build writes each command to the module in which oclif looks for it. */
 export type ResourceCommands = Record<string, typeof BaseCommand>
