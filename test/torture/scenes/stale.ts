@@ -67,8 +67,11 @@ async function beginWork(arena: Arena, api: ServerProcess, held: HeldPass[]): Pr
   for (const { id } of held) {
     await api.client.notifications.create({ params: { id }, body: { body: 'Now', platforms: ['apple'] } })
   }
-  const pending = async () => (await listJobs(api.database)).some(({ running }) => running > 0)
-  await arena.waitUntil('the worker has claimed jobs', 10, pending)
+  // Read the table, because the jobs run for a second, and a command that lists them can take longer to start.
+  const database = openDatabase(api.database)
+  const isClaimed = async () => (await database.reader('jobs').whereNotNull('claim_token').first('id')) !== undefined
+  await arena.waitUntil('the worker has claimed jobs', 10, isClaimed)
+  await database.close()
 }
 
 /**
