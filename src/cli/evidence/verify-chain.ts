@@ -18,7 +18,7 @@ import { count, counted, localTime } from '../command/output.ts'
 
 export const knownFlags = {
   'public-key': Flags.string({
-    summary: 'PEM file with the public key of the signatures: ledgerPublicKey in GET /v1/workspace.',
+    summary: 'PEM file with the public key of the workspace: ledgerPublicKey in GET /v1/workspace.',
     helpValue: 'FILE',
   }),
   kept: Flags.string({

@@ -105,7 +105,7 @@ function evidenceCommands(chain: ChainName, what: string): ResourceCommands {
         `${chain} verify --json > kept.json`,
         {
           description: 'Also detect whether the database was replaced by an older copy',
-          command: `${chain} verify --kept kept.json --public-key ledger.pem`,
+          command: `${chain} verify --kept kept.json --workspace acme --public-key ledger.pem`,
         },
         `${chain} verify ${chain}.jsonl --public-key ledger.pem`,
       ],

@@ -34,12 +34,13 @@ export async function verifyChains(store: Store, chain: ChainName, options: Veri
   const { workspace } = options
   const only = workspace === undefined ? undefined : (await getWorkspace(store, workspace)).id
   const waiting = await store.chainReader.findPending(chain)
-  const keys = await store.chainReader.listChains(chain)
+  const all = await store.chainReader.listChains(chain)
+  const keys = all.filter(({ workspaceId }) => only === undefined || only === workspaceId)
+  if (options.publicKey !== undefined && keys.length > 1)
+    throw new OperatorError('Each workspace has its own public key: add --workspace to verify with --public-key.')
   const found = createIdSet()
   const chains: VerifiedChain[] = []
-  for (const key of keys) {
-    if (only === undefined || only === key.workspaceId) chains.push(await verifyChain(store, key, found, options))
-  }
+  for (const key of keys) chains.push(await verifyChain(store, key, found, options))
   const reported = new Map(chains.map((one) => [one.workspaceId, one]))
   for (const { id, workspaceId } of await findUnchained(store, { chain, only }, found, chains)) {
     let report = reported.get(workspaceId)

@@ -358,6 +358,19 @@ describe.each(dialects)('on %s', (dialect) => {
     expect((await verify(text, anotherKey())).faults[0]).toMatchObject({ kind: 'unsigned' })
   })
 
+  test('a public key needs the name of its workspace if several workspaces have chains', async () => {
+    const { store, extend } = await openChained(dialect)
+    const publicKey = (await verifyChains(store, 'audit')).chains[0]!.publicKey!
+    expect(await verifyChains(store, 'audit', { publicKey })).toMatchObject({ chains: [{ faultCount: 0 }] })
+    const entry = { action: 'workspace.update', actor: { tokenId: null, name: 'someone' }, targetId: null } as const
+    const other = await insertWorkspace(store, 'other')
+    await store.transaction((tx) => tx.auditLog.insert(other, { ...entry, correlationId: null }, start))
+    await extend()
+    await expect(verifyChains(store, 'audit', { publicKey })).rejects.toThrow('--workspace')
+    const { chains } = await verifyChains(store, 'audit', { publicKey, workspace: 'acme' })
+    expect(chains).toMatchObject([{ faultCount: 0 }])
+  })
+
   test('an audit chain stays valid after retention deletes its start', async () => {
     const { database, store, audit, extend, chaining, workspaceId } = await openChained(dialect)
     const late = new Date(start.getTime() + 3_600_000)
