@@ -55,7 +55,7 @@ export const commands: ResourceCommands = {
       return workspace
     },
     print: ({ id, name }) =>
-      `Created workspace ${name} (${id}). Next: passes token create --workspace ${name} --name …`,
+      `Created workspace ${name} (${id}). Next: passes token create --workspace ${JSON.stringify(name)} --name …`,
   }),
   'workspace:list': itemsCommand({
     summary: 'List the workspaces of the server.',

@@ -155,6 +155,12 @@ describe.each(dialects)('on %s', (dialect) => {
   })
 })
 
+test('quotes the name of a workspace in the next command', async () => {
+  const database = await emptyDatabase('sqlite')
+  const { stdout } = await run(['workspace', 'create', '--name', 'harbour hall', '--database', database])
+  expect(stdout).toContain('passes token create --workspace "harbour hall" --name')
+})
+
 test('wrong usage exits with 2, failures with 1, and --json prints exactly one value', async () => {
   const database = await emptyDatabase('sqlite')
   const cases: [args: string[], exitCode: number, code: string][] = [

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
 import { createToken, endingTokens, type MadeToken } from '../../../src/server/create-token.ts'
+import { checkWork } from '../../../src/server/operator/doctor/work.ts'
 import { rotateToken } from '../../../src/server/operator/manage-tokens.ts'
 import { useApi } from '../../support/api.ts'
 import { oneDialect } from '../../support/databases.ts'
@@ -90,6 +91,12 @@ describe.each(oneDialect)('on %s', (dialect) => {
     await rotate(id, rotated.token.id)
     await write((tx) => tx.tokens.revoke(id, revoked.token.id, api.now))
     expect(await namesOf()).toEqual([near.token.id])
+    const { name } = (await api.services.store.workspaces.findByNameOrId(id))!
+    const tokens = (await checkWork(api.services.store, api.now)).find((check) => check.name === 'Tokens')
+    expect(tokens).toMatchObject({
+      status: 'FAILED',
+      fix: expect.stringContaining(`passes token rotate ${near.token.id} --workspace ${JSON.stringify(name)}`),
+    })
     api.advance(29 * DAY)
     expect(await namesOf()).toEqual([])
   })

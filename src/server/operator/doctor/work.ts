@@ -142,8 +142,8 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       )
       return failed(
         `${names.join('; ')}.`,
-        `run "passes token rotate ${first.id} --workspace ${first.workspaceName}"; if the token is unused, run ` +
-          '"passes token revoke" instead',
+        `run passes token rotate ${first.id} --workspace ${JSON.stringify(first.workspaceName)} or, if the token is ` +
+          'unused, passes token revoke',
       )
     },
   },
