@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, fsyncSync, openSync, readSync, truncateSync, writeFileSync } from 'node:fs'
 import { parseJson } from '../core/json.ts'
-import { openPrivateSync, replacePrivateSync } from './private-file.ts'
+import { openPrivateSync, replacePrivateSync, withPath } from './private-file.ts'
 
 /**
  * A journal: an append-only file of state that must survive a crash, with one JSON value per line. Bulk runs, scan
@@ -29,18 +29,18 @@ export interface JournalLine {
 /** Creates a journal with its first entries atomically; a crash leaves either the previous file or the new one. */
 export function beginJournal<Entry>(path: string, entries: readonly Entry[]): JournalFile<Entry> {
   replacePrivateSync(path, entries.map(lineOf).join(''))
-  return journalOver(openPrivateSync(path, 'a'))
+  return openJournal(path, 'a')
 }
 
 /** Creates an empty journal for one writer. @throws EEXIST if the file exists */
 export function createJournal<Entry>(path: string): JournalFile<Entry> {
-  return journalOver(openPrivateSync(path, 'ax'))
+  return openJournal(path, 'ax')
 }
 
 /** Opens an existing journal to append entries. Removes all bytes from the offset `end` on, such as a partial line. */
 export function continueJournal<Entry>(path: string, end: number): JournalFile<Entry> {
   truncateSync(path, end)
-  return journalOver(openPrivateSync(path, 'a'))
+  return openJournal(path, 'a')
 }
 
 /**
@@ -59,7 +59,8 @@ export function readJournal(path: string, from = 0): JournalLine[] | undefined {
   }
 }
 
-function journalOver<Entry>(file: number): JournalFile<Entry> {
+function openJournal<Entry>(path: string, flags: 'a' | 'ax'): JournalFile<Entry> {
+  const file = openPrivateSync(path, flags)
   let isTorn = false
   return {
     append(...entries) {
@@ -67,7 +68,11 @@ function journalOver<Entry>(file: number): JournalFile<Entry> {
       const isBehindTorn = isTorn
       // A full disk can accept part of an entry. The next entry must then start on a new line to be readable.
       isTorn = true
-      writeFileSync(file, isBehindTorn ? `\n${text}` : text)
+      try {
+        writeFileSync(file, isBehindTorn ? `\n${text}` : text)
+      } catch (error) {
+        throw withPath(error, path)
+      }
       isTorn = false
     },
     sync: () => fsyncSync(file),

@@ -38,6 +38,8 @@ export async function writePrivate(path: string, content: string | Uint8Array): 
   try {
     await file.writeFile(content)
     await file.sync()
+  } catch (error) {
+    throw withPath(error, path)
   } finally {
     await file.close()
   }
@@ -87,7 +89,11 @@ export function beginReplacement(path: string, mode: number = FILE_MODE): Replac
   return {
     write(content) {
       const bytes = Buffer.from(content)
-      for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written)
+      try {
+        for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written)
+      } catch (error) {
+        throw withPath(error, path)
+      }
     },
     commit() {
       fsyncSync(file)
@@ -125,9 +131,12 @@ export async function writePrivateWhole(
   const draft = draftOf(path)
   await rm(draft, { force: true })
   const file = await openPrivate(draft, 'wx')
+  const rethrow = (error: unknown) => {
+    throw withPath(error, path)
+  }
   try {
     try {
-      for await (const piece of pieces) await file.appendFile(piece)
+      for await (const piece of pieces) await file.appendFile(piece).catch(rethrow)
       await file.sync()
     } finally {
       await file.close()
@@ -157,6 +166,11 @@ function makeFolder(path: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !statSync(path).isDirectory()) throw error
   }
+}
+
+/** Adds the path to an error of a write, because Node omits the path of an open file. */
+export function withPath(error: unknown, path: string): unknown {
+  return Object.assign(error as Error, { path })
 }
 
 /** Flushes a folder to disk, so that a created or renamed file in the folder survives a power failure. */

@@ -29,3 +29,10 @@ test('only one of two writers creates the file of a journal', () => {
   createJournal(path).close()
   expect(() => createJournal(path)).toThrow(expect.objectContaining({ code: 'EEXIST' }))
 })
+
+test('an error of a write names the journal', () => {
+  const path = join(temporaryFolder(), 'journal')
+  const begun = beginJournal(path, ['first'])
+  begun.close()
+  expect(() => begun.append('second')).toThrow(expect.objectContaining({ path }))
+})

@@ -1,6 +1,7 @@
 import { chmodSync, lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import * as files from '../../src/files/private-file.ts'
 import { openDatabase } from '../../src/storage/db/database.ts'
 import { migrate } from '../../src/storage/db/migrate.ts'
@@ -64,6 +65,28 @@ test('a write that was not committed leaves the file unchanged, and nothing next
   draft.write('half of')
   draft.close()
   expect([readFileSync(path, 'utf8'), readdirSync(folder)]).toEqual(['before', ['list']])
+})
+
+test('an error of a write names the file', async () => {
+  const path = join(temporaryFolder(), 'list')
+  const draft = files.beginReplacement(path)
+  draft.close()
+  expect(() => draft.write('text')).toThrow(expect.objectContaining({ path }))
+
+  const probe = await open(path, 'w')
+  const handles: typeof probe = Object.getPrototypeOf(probe)
+  await probe.close()
+  const full = new Error('ENOSPC: no space left on device, write')
+  for (const method of ['appendFile', 'writeFile'] as const) {
+    const spy = vi.spyOn(handles, method).mockRejectedValue(full)
+    onTestFinished(() => spy.mockRestore())
+  }
+  async function* pieces() {
+    yield 'text'
+  }
+  await expect(files.writePrivate(path, 'text')).rejects.toMatchObject({ path })
+  const whole = `${path}.csv`
+  await expect(files.writePrivateWhole(whole, pieces(), { replaces: false })).rejects.toMatchObject({ path: whole })
 })
 
 test('a SQLite database and the files next to it are private from the start', async () => {

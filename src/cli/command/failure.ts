@@ -54,7 +54,7 @@ export function describeFailure(error: unknown, context: FailureContext = {}): F
     const hint = 'wait until it ends, or stop it with Ctrl-C; then the same command resumes.'
     return { ...plain('JOURNAL_IN_USE', error.message), details: { journal: error.path }, hint }
   }
-  if (isSystemError(error)) return plain(error.code, systemMessage(error))
+  if (isSystemError(error)) return { ...plain(error.code, systemMessage(error)), hint: systemHints[error.code] }
   return describeBug(error)
 }
 
@@ -162,6 +162,10 @@ function connectionHint(error: ConnectionError): string {
     return `${first}try again; to wait longer, use --timeout SECONDS (PASSES_TIMEOUT); to check the server, run "passes doctor".`
   }
   return 'start a server with "passes serve", or give the address of a running one with --url or PASSES_URL.'
+}
+
+const systemHints: Record<string, string> = {
+  ENOSPC: 'free space on that disk, then run the command again.',
 }
 
 function isSystemError(error: unknown): error is Error & { code: string; path?: string } {

@@ -125,6 +125,14 @@ test.each([
   expect(describeFailure(error)).toMatchObject({ code: facts.code, message, exitCode: 1 })
 })
 
+test('a full disk names the file, and what to do', () => {
+  const facts = { syscall: 'write', code: 'ENOSPC', path: 'g.csv.journal' }
+  expect(show(Object.assign(new Error('ENOSPC'), facts)).split('\n')).toEqual([
+    'Error: g.csv.journal cannot be written: no space is left',
+    '  Next: free space on that disk, then run the command again.',
+  ])
+})
+
 test('Ctrl-C does not print an error', () => {
   expect(show(new InterruptedError('Stopped.'))).toBe('Stopped.')
 })
