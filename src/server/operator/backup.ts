@@ -91,7 +91,7 @@ export async function backUp(database: string, file: string, { force, onProgress
     } else await appear(draft, target, isTaken(target))
     return { file: target, bytes: (await stat(target)).size }
   } finally {
-    await rm(draft, { force: true })
+    await removeDraft(draft)
   }
 }
 
@@ -130,8 +130,13 @@ export async function restore(
       : await appear(draft, target, `${target} was created in the meantime, by another restore or a server.`)
     return { database: target, replaced, applied, key, verified: state === 'sealed' }
   } finally {
-    await rm(draft, { force: true })
+    await removeDraft(draft)
   }
+}
+
+/** Removes a draft, and the log files that SQLite leaves next to it if a write fails. */
+async function removeDraft(draft: string): Promise<void> {
+  for (const suffix of ['', ...LOG_SUFFIXES]) await rm(`${draft}${suffix}`, { force: true })
 }
 
 /** @throws OperatorError if the disk of the file is full */
