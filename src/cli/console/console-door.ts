@@ -171,15 +171,12 @@ export async function createDoor(options: DoorOptions) {
     undo: (scan: Outcome): void => void track('an undo', reverse(scan)),
     /** Finds passes by name or external ID, or returns the reason why a search is not possible. */
     search: (text: string) => findPasses(text, { client, engine, projectId: station.projectId }),
-    /**
-     * Shows a line until the next outcome or until `notify(null)`. After that, the notice of a deleted zone is shown
-     * again.
-     */
+    /** Shows a line until the next outcome or until `notify(null)`. After that, the standing notice is shown again. */
     notify(text: string | null): void {
       state.notice = text ?? standing
       onChange()
     },
-    /** Removes the line of `notify` and, except at exit doors, the notice of a deleted zone. */
+    /** Removes the line of `notify` and the standing notice, except that of an exit door whose zone was deleted. */
     dismiss(): void {
       void engine.dismiss('zone_deleted')
       state.notice = standing === EXIT_DELETED ? standing : null
@@ -198,12 +195,11 @@ export async function createDoor(options: DoorOptions) {
   }
 }
 
-/**
- * Returns the notice of a deleted zone, which stays visible after scans. A notice is one line, cut off at 80 columns.
- */
+/** Returns the notice that stays visible after scans. A notice is one line, cut off at 80 columns. */
 function standingNotice({ problems }: EngineState): string | null {
   const has = (code: Problem['code']) => problems.some((problem) => problem.code === code)
   if (has('exit_deleted')) return EXIT_DELETED
+  if (has('storage_full')) return 'Disk full: free space. Neither scans nor the offline list can be stored.'
   return has('zone_deleted') ? 'Zone deleted: people are not counted. Restart with --zone. Esc hides this.' : null
 }
 
