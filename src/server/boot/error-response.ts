@@ -55,6 +55,7 @@ const unavailable: Partial<Record<Unavailability, string>> = {
   readOnly: 'The database is read-only, so nothing can be stored. The operator must make it writable.',
   damaged: 'The database file is damaged, so nothing can be stored. The operator must restore it.',
   failing: 'The disk of the database reports errors. The operator must check it.',
+  unopened: 'The server cannot open a database file. The operator must check the file and the limit of open files.',
   locked: 'The database is locked by another transaction. Retry later.',
   unreachable: 'The database does not respond. Retry later.',
 }

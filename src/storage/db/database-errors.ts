@@ -3,7 +3,16 @@ import knex from 'knex'
 /** The errors of the databases and their drivers, grouped by how callers handle them. */
 
 /** The reason that the database cannot serve a request. */
-export type Unavailability = 'full' | 'readOnly' | 'damaged' | 'failing' | 'locked' | 'unreachable' | 'slow' | 'busy'
+export type Unavailability =
+  | 'full'
+  | 'readOnly'
+  | 'damaged'
+  | 'failing'
+  | 'unopened'
+  | 'locked'
+  | 'unreachable'
+  | 'slow'
+  | 'busy'
 
 const unavailabilities: Record<Unavailability, readonly string[]> = {
   full: ['SQLITE_FULL', '53100'],
@@ -11,6 +20,8 @@ const unavailabilities: Record<Unavailability, readonly string[]> = {
   readOnly: ['SQLITE_READONLY', '25006'],
   damaged: ['SQLITE_CORRUPT', 'SQLITE_NOTADB'],
   failing: ['SQLITE_IOERR', '58030'],
+  // SQLite opens temporary files during a statement. The process or the machine can have too many open files.
+  unopened: ['SQLITE_CANTOPEN', 'EMFILE', 'ENFILE'],
   locked: ['SQLITE_BUSY', 'SQLITE_LOCKED', '55P03'],
   unreachable: [
     ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ENOTFOUND', 'ETIMEDOUT', 'EAI_AGAIN'],

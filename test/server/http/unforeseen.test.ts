@@ -43,6 +43,8 @@ describe('after a failure', () => {
     ['25006', /is read-only/],
     ['SQLITE_CORRUPT', /is damaged/],
     ['SQLITE_IOERR', /reports errors/],
+    ['SQLITE_CANTOPEN', /limit of open files/],
+    ['EMFILE', /limit of open files/],
     ['ECONNREFUSED', /does not respond/],
     ['57P01', /does not respond/],
     ['40001', /busy/],
