@@ -37,6 +37,7 @@ import { createApp } from './app.ts'
 import { assertSound, onDatabase } from './database-error.ts'
 import { startInstances } from './instances.ts'
 import { choosePort, type Listener, startListener, urlHost } from './listener.ts'
+import { fitConnections } from './open-files.ts'
 import { startProviders } from './providers.ts'
 import { watchAppleFiles } from './renewal.ts'
 import { loadServerKeys } from './server-key.ts'
@@ -213,7 +214,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       const limits = createLimits({ perSecond: config.rateLimit, burst: config.rateBurst })
       if (limits.buckets && !config.isFrozen) closers.push(startInstances(services, limits.buckets).stop)
       const security = createSecurityLog(log)
-      const { trustedProxies, maxConnections } = config
+      const { trustedProxies } = config
       const cursors = createCursors(keys)
       const { applePrefixes = [], corsOrigins } = config
       const joinLimits = createJoinLimits(config.joinRates)
@@ -222,7 +223,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       if (people) closers.push(people.close)
       const app = createApp({ services, providers, readiness, cursors, limits, security, people, ...requests })
       listener = await startListener(config.host, port, toNodeHandler(app), {
-        maxConnections,
+        maxConnections: fitConnections(config.maxConnections, log),
         isDirect: trustedProxies === 0,
         onRejected: (reason, address) => security.note('connection refused', { address, reason }),
       })
