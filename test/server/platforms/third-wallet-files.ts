@@ -216,6 +216,6 @@ export const changedFiles: Record<string, readonly Edit[]> = {
       "import * as baseline from '../migrations/0001-baseline.ts'\n",
       "import * as baseline from '../migrations/0001-baseline.ts'\nimport * as fakeWallet from '../migrations/0002-fake-wallet.ts'\n",
     ],
-    ["{ '0001-baseline': baseline }", "{ '0001-baseline': baseline, '0002-fake-wallet': fakeWallet }"],
+    ["'0001-baseline': baseline", "'0001-baseline': baseline, '0002-fake-wallet': fakeWallet"],
   ],
 }
