@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { contract } from '../../../../src/core/contract/contract.ts'
-import { useApi } from '../../../support/api.ts'
-import { dialects, testOn } from '../../../support/databases.ts'
-import { issuedPass, makePass, makeProject, makeTemplate, publishedTemplate } from '../../fixtures.ts'
+import { contract } from '../../../src/core/contract/contract.ts'
+import { useApi } from '../../support/api.ts'
+import { dialects, testOn } from '../../support/databases.ts'
+import { issuedPass, makePass, makeProject, makeTemplate, publishedTemplate } from '../fixtures.ts'
 
 const { create, get, update, delete: remove, stats } = contract.projects
 const missing = { params: { id: '018f2f5e-7c1a-7000-8000-0123456789ab' } }
