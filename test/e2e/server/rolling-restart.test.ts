@@ -3,6 +3,7 @@ import { connect } from 'node:http2'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../../src/client/client.ts'
+import { LARGE_BODY_BYTES } from '../../../src/core/route.ts'
 import { eventually } from '../../support/eventually.ts'
 import { times } from '../../support/long.ts'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
@@ -38,10 +39,10 @@ test('servers that restart in turn fail /readyz, close connections, and complete
   expect(throughNginx.done()).toBeGreaterThan(100)
 })
 
-test('nginx starts with the configuration of the guide and passes on HTTP/2 and the address of the client', async (context) => {
+test('nginx, configured as in the guide, passes on HTTP/2, large bodies, and the client address', async (context) => {
   if (!hasNginx) return context.skip('nginx is not installed')
   const server = await hostServer({ args: ['--trusted-proxies', '1', '--log-level', 'info'] })
-  const { secureUrl, ca } = await startNginx([server.url])
+  const { url, secureUrl, ca } = await startNginx([server.url])
   const session = connect(secureUrl, { ca })
   onTestFinished(() => session.close())
   const stream = session.request({
@@ -54,6 +55,8 @@ test('nginx starts with the configuration of the guide and passes on HTTP/2 and 
   expect(headers[':status']).toBe(401)
   await eventually(() => expect(server.stderr()).toContain('"address":"127.0.0.1"'))
   expect(server.stderr()).not.toContain('192.0.2.7')
+  const large = { method: 'POST', headers: { authorization: 'Bearer psk_wrong' }, body: Buffer.alloc(LARGE_BODY_BYTES) }
+  expect((await fetch(`${url}/v1/passes/batch`, large)).status).toBe(401)
 })
 
 /** Stops a server, and checks its responses before, while, and after it drains. */
