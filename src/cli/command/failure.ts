@@ -135,6 +135,8 @@ function hintFor(error: RequestError): string | undefined {
   }
   if (error.code === 'PRECONDITION_FAILED') return 'to see the current revision, run "passes pass get".'
   // A passes server never returns this code with a 4xx status, so another program sent the response.
+  if (error.status === 413 && error.code === 'INTERNAL_ERROR')
+    return 'in the proxy in front of the server, allow request bodies of 8 MiB (in nginx, client_max_body_size 8m).'
   if (error.status < 500 && error.code === 'INTERNAL_ERROR')
     return 'check that --url (PASSES_URL) is the address of a passes server.'
   if (error.retryAfterSeconds !== undefined) return `try again in ${error.retryAfterSeconds} s.`

@@ -64,6 +64,13 @@ test('the error response of another service names the address', () => {
   )
 })
 
+test('the error of a proxy that rejects a large body names the limit of the proxy', () => {
+  const message = 'The server responded with 413, but the body does not match the API'
+  const large = { status: 413, code: 'INTERNAL_ERROR', correlationId: '', details: {}, request, message }
+  expect(show(new ApiError(large))).toContain('client_max_body_size 8m')
+  expect(show(new ApiError({ ...large, code: 'INVALID_INPUT' }))).not.toContain('proxy')
+})
+
 test('an error about a parameter is shown once, for the flag that it came from', () => {
   const issue = (path: (string | number)[]) => ({ path, message: 'Must be a date' })
   const error = (...issues: ReturnType<typeof issue>[]) =>
