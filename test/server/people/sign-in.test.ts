@@ -292,6 +292,18 @@ describe.each(dialects)('people who sign in, on %s', (dialect) => {
     await member('anna@example.com', 'reader')
   })
 
+  test('a canceled sign-in keeps the earlier session, and its page does not deny the session', async () => {
+    await member('anna@example.com', 'reader')
+    const { cookie } = await session()
+    const pending = await begin()
+    const state = new URL(pending.location).searchParams.get('state')
+    const query = new URLSearchParams({ error: 'access_denied', state: state!, iss: provider.url })
+    const answer = await get(`/desk/callback?${query}`, `${pending.cookie}; ${cookie}`)
+    expect(answer.status).toBe(403)
+    expect(answer.text).toContain('The sign-in was not completed.')
+    expect((await get('/desk/session', cookie)).status).toBe(200)
+  })
+
   test('rejects an address that is missing, unverified, or has no role', async () => {
     for (const account of [
       { sub: '2', email: 'anna@example.com' },
