@@ -9,7 +9,7 @@ import type { JsonObject } from './overrides/overrides.ts'
 import { isRefusedByPhones, PassJson } from './overrides/pass-json-schema.ts'
 import { checkPoster } from './overrides/poster-check.ts'
 import { createSigner, type PackageFile, packageFile, zip, zipEntry } from './package.ts'
-import { type ApplePass, buildPassJson, pathInOverrides } from './pass-json.ts'
+import { type ApplePass, buildPassJson, pathInAppleOverrides } from './pass-json.ts'
 import { type AmbiguousText, stringsFile, stringsOf } from './strings.ts'
 
 export interface AppleWallet extends Wallet {
@@ -158,7 +158,7 @@ export function checkPassJson(json: JsonObject, overrides: JsonObject): void {
   if (issues.length === 0) return
   const { message, details } = validationError(
     issues.map((issue) => ({
-      path: pathInOverrides(
+      path: pathInAppleOverrides(
         overrides,
         json,
         issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part)),

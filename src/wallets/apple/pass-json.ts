@@ -114,12 +114,12 @@ function isShown(field: { value?: unknown } | null | undefined): boolean {
  * Returns the path in filled overrides of a path in their pass.json, whose lists lack the items that are empty. Without
  * it, an issue would be reported at the wrong item.
  */
-export function pathInOverrides(filled: unknown, json: unknown, [key, ...rest]: Issue['path']): Issue['path'] {
+export function pathInAppleOverrides(filled: unknown, json: unknown, [key, ...rest]: Issue['path']): Issue['path'] {
   if (key === undefined) return []
   const hasDropped = Array.isArray(filled) && Array.isArray(json) && json.length < filled.length
   const kept = hasDropped ? [...filled.keys()].filter((index) => filled[index] !== '' && isShown(filled[index])) : []
   const written = kept[Number(key)] ?? key
-  return [written, ...pathInOverrides(Object(filled)[written], Object(json)[key], rest)]
+  return [written, ...pathInAppleOverrides(Object(filled)[written], Object(json)[key], rest)]
 }
 
 /**

@@ -9,7 +9,7 @@ import { buildClass, type ClassContent } from './classes.ts'
 import { typeOf } from './fields.ts'
 import type { GoogleSigner } from './google-identity.ts'
 import { buildObject } from './objects.ts'
-import { pathInOverrides } from './overrides.ts'
+import { pathInGoogleOverrides } from './overrides.ts'
 import { type GoogleIssuer, type GooglePlace, type GoogleResource, idOf, kindOf } from './resource.ts'
 
 export interface GoogleWallet extends Wallet {
@@ -75,7 +75,7 @@ export function createGoogleCheck(issuer: GoogleIssuer): Wallet['check'] {
       ...below('object', checkFields(typeOf(kind, 'Object'), buildObject(issuer, pass, at), options)),
     ]
     const { google } = pass.card
-    const issues = listIssues(found.map((issue) => ({ ...issue, path: pathInOverrides(google, issue.path) })))
+    const issues = listIssues(found.map((issue) => ({ ...issue, path: pathInGoogleOverrides(google, issue.path) })))
     const [first] = issues
     if (!first) return
     const rest = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''

@@ -64,15 +64,15 @@ function withoutEmptyItems(value: unknown, name: string): unknown {
  * Returns the path in filled overrides of a path in their resource, whose lists lack the items that are empty. Without
  * it, an issue would be reported at the wrong item.
  */
-export function pathInOverrides(overrides: unknown, [key, ...rest]: Issue['path'], list = ''): Issue['path'] {
+export function pathInGoogleOverrides(overrides: unknown, [key, ...rest]: Issue['path'], list = ''): Issue['path'] {
   if (key === undefined) return []
   if (!Array.isArray(overrides)) {
     const inner = isJsonObject(overrides) ? overrides[key] : undefined
-    return [key, ...pathInOverrides(inner, rest, String(key))]
+    return [key, ...pathInGoogleOverrides(inner, rest, String(key))]
   }
   const kept = [...overrides.keys()].filter((index) => !isEmptyValue(withoutEmptyItems([overrides[index]], list)))
   const index = kept[Number(key)] ?? key
-  return [index, ...pathInOverrides(overrides[Number(index)], rest)]
+  return [index, ...pathInGoogleOverrides(overrides[Number(index)], rest)]
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   stringsDeep,
 } from '../../../core/rules/template/placeholder.ts'
 import { pathOfValue } from '../../../core/rules/template/rendered-size.ts'
-import { applyOverrides, groupNames, nfcKeys, pathInOverrides, posterFields } from '../pass-json.ts'
+import { applyOverrides, groupNames, nfcKeys, pathInAppleOverrides, posterFields } from '../pass-json.ts'
 import type { JsonObject } from './overrides.ts'
 import { Overrides, unknownKeys } from './pass-json-schema.ts'
 
@@ -78,7 +78,10 @@ function findIssues(definition: Definition, passType: PassType, scope: Scope): I
   if (!('issues' in result)) return []
   return result.issues
     .filter(({ path }) => isOverridden(path, overrides, definition))
-    .map(({ path, message }) => ({ path: pathInDefinition(pathInOverrides(filled, shown, path), definition), message }))
+    .map(({ path, message }) => ({
+      path: pathInDefinition(pathInAppleOverrides(filled, shown, path), definition),
+      message,
+    }))
 }
 
 /**
