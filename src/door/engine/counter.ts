@@ -16,11 +16,10 @@ export function createCounter({
   environment,
   connection,
   onStored,
-  unlessFull,
+  tryToStore,
 }: EngineContext): Pick<DoorEngine, 'adjust' | 'undoAdjustment'> {
   async function keep(work: () => Promise<void>): Promise<boolean> {
-    const isKept = await unlessFull(() => work().then(() => true), false)
-    if (!isKept) return false
+    if (!(await tryToStore(work))) return false
     onStored()
     if (connection()?.state === 'online') connection()?.retry()
     return true

@@ -68,6 +68,7 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
     between,
     onStored,
     unlessFull,
+    tryToStore,
   }
   const { forgetNames, ...lookUp } = createLookUp(context)
   const { sync, endZone, forgetDeletedZone, ...ownDoor } = createOwnDoor(context, (identity) => {
@@ -108,6 +109,10 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       quietly(refresh())
       return otherwise
     })
+  }
+
+  function tryToStore(work: () => Promise<void>): Promise<boolean> {
+    return unlessFull(() => work().then(() => true), false)
   }
 
   function publish(): void {
@@ -242,9 +247,8 @@ export async function openEngine(environment: EngineEnvironment): Promise<DoorEn
       await Promise.allSettled([ending])
       await store.dropList()
       await store.setIdentity(identity)
-      return true
     }
-    if (!(await unlessFull(replace, false))) return { code: 'storage_full' }
+    if (!(await tryToStore(replace))) return { code: 'storage_full' }
     unstored = undefined
     known.identity = identity
     await askToKeep()

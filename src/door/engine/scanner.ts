@@ -27,7 +27,19 @@ const UNDO_TIMEOUT_MS = 2_000
  * @param endZone called if the zone of a scan was deleted
  */
 export function createScanner(
-  { store, server, clock, environment, identity, connection, stored, between, onStored, unlessFull }: EngineContext,
+  {
+    store,
+    server,
+    clock,
+    environment,
+    identity,
+    connection,
+    stored,
+    between,
+    onStored,
+    unlessFull,
+    tryToStore,
+  }: EngineContext,
   endZone: (zoneId: string) => Promise<void>,
 ): Pick<DoorEngine, 'scan' | 'scanAll' | 'undo'> {
   const { station, sameScanMs, rejectionText } = environment.settings
@@ -133,10 +145,9 @@ export function createScanner(
     const settle = async () => {
       await store().settle(decision, entryOf(attempt, reply.value, door))
       onStored()
-      return true
     }
     // Show the decision even if the storage is full, because the server has recorded the decision.
-    if (!(await unlessFull(settle, false))) shown.add(attempt.externalRef)
+    if (!(await tryToStore(settle))) shown.add(attempt.externalRef)
     return decision
   }
 

@@ -38,6 +38,8 @@ export interface EngineContext {
   onStored: () => void
   /** Returns the result of work that stores data. If storage is full, reports this problem and returns `otherwise`. */
   unlessFull: <T>(work: () => Promise<T>, otherwise: T) => Promise<T>
+  /** Runs work that stores data. Returns false, and reports the problem, if storage is full. */
+  tryToStore: (work: () => Promise<void>) => Promise<boolean>
 }
 
 interface DoorServerOptions {
