@@ -86,10 +86,10 @@ export abstract class BulkCommand extends ClientCommand {
     { file, flags, plan }: BulkCall<Name>,
   ) {
     const toStdout = (['out', 'failures'] as const).filter((name) => flags[name] === '-').map((name) => `--${name} -`)
-    const isStdoutTaken = toStdout.length > 0
     if (this.jsonEnabled()) toStdout.unshift('--json')
     if (toStdout.length > 1) throw new UsageError(`Only one of ${toStdout.join(' and ')} can write to stdout`)
-    const goOn = goOnWith(flags, { hasJournal: !isReadOnce(file) && !isStdoutTaken })
+    const { canHaveJournal, runFile, showErrors, showFirst, showSummary, usesStdout } = await import('./bulk-file.ts')
+    const goOn = goOnWith(flags, { hasJournal: canHaveJournal({ ...flags, file }) })
     using stop = onInterrupt(
       () => {
         eraseInterrupted()
@@ -102,7 +102,6 @@ export abstract class BulkCommand extends ClientCommand {
     )
     let hasBegun = false
     try {
-      const { runFile, showErrors, showFirst, showSummary } = await import('./bulk-file.ts')
       const client = this.connect(flags)
       const options = {
         file,
@@ -139,7 +138,7 @@ export abstract class BulkCommand extends ClientCommand {
           details: { ...flatten(summary), command: repeat() },
         })
       }
-      const print = (text: string) => (isStdoutTaken ? this.note(text) : this.log(text))
+      const print = (text: string) => (usesStdout(flags) ? this.note(text) : this.log(text))
       print(showSummary(summary, outcomes))
       if (summary.dryRun) print(`\n${showFirst(summary, outcomes)}`)
       else if (summary.errors.length > 0) this.note(showErrors(summary))

@@ -57,10 +57,7 @@ export async function runFile<Item, Name extends string>(
   options: BulkOptions,
 ): Promise<{ summary: BulkSummary<Name>; outcomes: readonly Outcome<Name>[] }> {
   const { file, dryRun, stop, note } = options
-  // Do not keep a journal if the input is a pipe, which cannot be read again, or the output is stdout, which cannot be
-  // truncated.
-  const isStdoutTaken = options.out === '-' || options.failures === '-'
-  const journalPath = isReadOnce(file) || isStdoutTaken || dryRun ? undefined : `${file}.journal`
+  const journalPath = dryRun || !canHaveJournal(options) ? undefined : `${file}.journal`
   rejectOverwriting(options, journalPath, action.command)
   for (const path of [options.out, options.failures]) if (path !== undefined) rejectPipe(path, OR_STDOUT)
   // Keep the heap small, because rows are short-lived. By default, V8's heap grows to 235 MB over a million rows; with
@@ -114,7 +111,7 @@ export async function runFile<Item, Name extends string>(
     await using failures = await write(options.failures, start.failuresBytes, failuresHeader(columns))
     const began = { done: start.bytes, rows: start.rows, failed: start.failing }
     // If the result rows are printed on the terminal, show no progress bar, because the bar would overwrite rows.
-    const isShown = isStdoutTaken && process.stdout.isTTY
+    const isShown = usesStdout(options) && process.stdout.isTTY
     using progress = isShown ? undefined : await startProgress({ total: await sizeOf(file), start: began })
     const logAboveProgress = progress?.note ?? note
     const client = options.sender(retryNotes(logAboveProgress))
@@ -138,6 +135,21 @@ export async function runFile<Item, Name extends string>(
   } finally {
     source.destroy()
   }
+}
+
+interface Outputs {
+  out?: string | undefined
+  failures?: string | undefined
+}
+
+/** Whether rows are written to stdout. */
+export function usesStdout({ out, failures }: Outputs): boolean {
+  return out === '-' || failures === '-'
+}
+
+/** Whether a run can be resumed. A pipe cannot be read again, and stdout cannot be truncated. */
+export function canHaveJournal({ file, ...outputs }: Outputs & { file: string }): boolean {
+  return !isReadOnce(file) && !usesStdout(outputs)
 }
 
 function countsOf<Name extends string>(outcomes: readonly Outcome<Name>[], { counts }: JournalEntry) {
