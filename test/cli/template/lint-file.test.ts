@@ -61,6 +61,9 @@ test('measures the strip of the file without a server, and names an image that i
   const codesFor = async (strip: Buffer) => (await finder.find(await write(strip), new Date(0))).map(({ code }) => code)
   expect(await codesFor(await plain('#ffffff'))).toEqual(['strip-contrast-low', 'strip-contrast-low'])
   expect(await codesFor(await plain('#101020'))).toEqual([])
+  // EXIF turns this picture, so that it is 500 x 300 pixels.
+  const turned = sharp({ create: { width: 300, height: 500, channels: 3, background: '#101020' } })
+  expect(await codesFor(await turned.jpeg().withMetadata({ orientation: 6 }).toBuffer())).toEqual(['image-small'])
   const image = await plain('#101020')
   const { faults } = await write(image.subarray(0, 60))
   expect(faults).toEqual([{ path: ['design', 'images', 'strip'], message: 'The image is a broken PNG' }])

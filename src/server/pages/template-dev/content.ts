@@ -83,26 +83,31 @@ export function platformIssuesOf(
 /** The image size from which the mosaic (color samples) of a strip is computed, as in an upload to the server. */
 const STRIP: ImageSize[] = [{ ...imageSizes.strip.fit, scale: 3 }]
 
+/** The size of the upright image, unlike the size of a `DevImage`, and its mosaic. */
+interface DecodedImage extends PixelSize {
+  mosaic: Mosaic
+}
+
 /** Creates an object that finds the warnings of publishing without a server. Its decoder process runs until `close`. */
 export function createWarnings() {
   const decoder = createDecoder({ log: { warn: () => undefined } })
-  let mosaics = new Map<string, Mosaic>()
+  let decoded = new Map<string, DecodedImage>()
 
-  /** Returns the mosaics of the strips of a definition. Images that cannot be decoded are omitted. */
-  async function mosaicsOf({ definition, images }: Pick<DevContent, 'definition' | 'images'>) {
-    const found = new Map<string, Mosaic>()
-    for (const id of stripsOf(definition)) {
-      const bytes = images.get(id)?.bytes
-      const mosaic = mosaics.get(id) ?? (bytes && (await mosaicOf(bytes)))
-      if (mosaic) found.set(id, mosaic)
+  /** Decodes images. Images that cannot be decoded are omitted. */
+  async function decodeAll(images: DevContent['images']) {
+    const found = new Map<string, DecodedImage>()
+    for (const [id, { bytes }] of images) {
+      const image = decoded.get(id) ?? (await decode(bytes))
+      if (image) found.set(id, image)
     }
-    mosaics = found
+    decoded = found
     return found
   }
 
-  async function mosaicOf(bytes: Uint8Array): Promise<Mosaic | undefined> {
+  async function decode(bytes: Uint8Array): Promise<DecodedImage | undefined> {
     try {
-      return (await decoder.decode({ bytes, sizes: STRIP })).mosaic
+      const { width, height, mosaic } = await decoder.decode({ bytes, sizes: STRIP })
+      return { width, height, mosaic }
     } catch (error) {
       if (error instanceof ImageFault) return undefined
       throw error
@@ -112,8 +117,11 @@ export function createWarnings() {
   return {
     async find(content: Pick<DevContent, 'definition' | 'passType' | 'images'>, at: Date): Promise<Warning[]> {
       const { definition, passType } = content
-      const images = sizesByRole(definition, content.images)
-      const strips = withMosaics(content.images, await mosaicsOf(content))
+      const made = await decodeAll(content.images)
+      const sizes = new Map<string, PixelSize>([...content.images, ...made])
+      const images = sizesByRole(definition, sizes)
+      const shown = stripsOf(definition).filter((id) => made.has(id))
+      const strips = withMosaics(sizes, new Map(shown.map((id) => [id, made.get(id)!.mosaic])))
       return definitionWarnings({ definition, passType, images, strips, wallets: previewWallets, at })
     },
     close: decoder.close,
