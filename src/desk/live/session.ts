@@ -21,12 +21,13 @@ export async function findSession(): Promise<Session | null> {
 /**
  * Ends the session of this browser, even if another tab started it. Returns the address at which the person also signs
  * out of the identity provider; `null` if the provider has none.
+ * @param own the session of this tab
  * @throws an error of fetch if the server did not confirm the end
  */
-export async function signOut(): Promise<string | null> {
+export async function signOut(own: Session): Promise<string | null> {
   const session = await findSession().catch((error: unknown) => {
-    // In a suspended or expired workspace, the server rejects all requests of the session, including the sign-out.
-    if (error instanceof ApiRejection && error.status === 403) return null
+    // In a suspended or expired workspace, the server rejects all requests of the session except the sign-out.
+    if (error instanceof ApiRejection && error.status === 403) return own
     throw error
   })
   if (session === null) return null

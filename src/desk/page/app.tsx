@@ -162,7 +162,7 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
   const name = entry.projects.find(({ id }) => id === projectId)?.name
 
   async function leave(): Promise<void> {
-    const address = typeof entry.access === 'string' ? null : await signOut()
+    const address = typeof entry.access === 'string' ? null : await signOut(entry.access)
     onLeave(null)
     if (address !== null) location.assign(address)
   }

@@ -6,7 +6,7 @@ import type { ServerKeys } from '../../core/rules/crypto/server-key.ts'
 import { tokenDigest } from '../../core/rules/crypto/token.ts'
 import type { OidcConfig } from '../config.ts'
 import type { Services } from '../context.ts'
-import { type CallerOptions, identifyCaller } from '../http/middleware/authenticate.ts'
+import { type AuthenticateOptions, type CallerOptions, identifyCaller } from '../http/middleware/authenticate.ts'
 import { clearCookie, readCookie, SESSION_COOKIE, SIGN_IN_COOKIE, setCookie } from '../http/middleware/cookies.ts'
 import { correlationIdOf } from '../http/middleware/observe.ts'
 import { requireCsrfToken, SESSION_MS } from '../http/middleware/sessions.ts'
@@ -211,8 +211,8 @@ async function readJson(event: H3Event): Promise<string> {
   return decodeUtf8(await readBody(event, MAX_BODY_BYTES))
 }
 
-async function identifyPerson(event: H3Event, context: SignInContext, at: Date) {
-  const { session, ...caller } = await identifyCaller(event, context, at)
+async function identifyPerson(event: H3Event, context: SignInContext, at: Date, options?: AuthenticateOptions) {
+  const { session, ...caller } = await identifyCaller(event, context, at, options)
   if (!session) throw new ApiError('NOT_FOUND', { message: 'An access token has no session. Sign in instead.' })
   return { ...caller, session }
 }
@@ -226,12 +226,13 @@ async function showSession(event: H3Event, context: SignInContext): Promise<Resp
 }
 
 /**
- * Ends the session of a browser. The response contains the address at which the person also signs out of the provider.
+ * Ends the session of a browser, even in a suspended or expired workspace. The response contains the address at which
+ * the person also signs out of the provider.
  */
 async function signOut(event: H3Event, context: SignInContext): Promise<Response> {
   const { services, publicUrl, provider } = context
   const at = services.clock()
-  const caller = await identifyPerson(event, context, at)
+  const caller = await identifyPerson(event, context, at, { acceptsClosed: true })
   requireCsrfToken(caller, event.req)
   const { id } = caller.session
   await services.store.transaction(async (tx) =>

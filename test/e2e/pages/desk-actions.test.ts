@@ -292,21 +292,24 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     expect(await actions.count()).toBe(0)
   })
 
-  test('shows the suspension of the workspace after a reload, and signs out without a session', async () => {
+  test('shows the suspension of the workspace after a reload, and ends the session at a sign-out', async () => {
     const { page } = await signIn('3', 'olga@example.com', 'de')
+    const otherTab = await page.context().newPage()
     const change = (...args: string[]) => run(['workspace', ...args, '--database', server.database])
     onTestFinished(async () => void (await change('resume', 'default')))
     await change('suspend', 'default', '--yes')
     await eventually(async () =>
       expect(await page.evaluate("fetch('./desk/session').then(({ status }) => status)")).toBe(403),
     )
-    await page.getByRole('button', { name: 'Abmelden' }).click()
-    await page.locator('a.button.main').waitFor()
-    expect(await page.getByRole('alert').innerText()).toBe('')
-    await page.reload()
-    await page
+    await otherTab.goto(`${server.url}/desk`)
+    await otherTab
       .getByRole('alert')
       .getByText('Der Arbeitsbereich ist gesperrt. Frag den Betreiber des Servers.')
       .waitFor()
+    await page.getByRole('button', { name: 'Abmelden' }).click()
+    await page.getByRole('button', { name: 'Yes, sign me out' }).click()
+    await page.locator('a.button.main').waitFor()
+    expect(await page.getByRole('alert').innerText()).toBe('')
+    expect(await page.evaluate("fetch('./desk/session').then(({ status }) => status)")).toBe(401)
   })
 })

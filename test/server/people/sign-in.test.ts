@@ -292,6 +292,23 @@ describe.each(dialects)('people who sign in, on %s', (dialect) => {
     await member('anna@example.com', 'reader')
   })
 
+  test('signs out in a suspended workspace, which rejects all other requests', async () => {
+    const closed = await api.workspace()
+    await member('dan@example.com', 'reader', closed)
+    provider.account = { sub: '7', email: 'dan@example.com', email_verified: true }
+    const { cookie, csrf } = await session()
+    await api.services.store.transaction((tx) => tx.workspaces.update(closed.id, { suspendedAt: api.now }))
+    api.advance(2)
+    expect((await get('/desk/session', cookie)).status).toBe(403)
+    const signOut = (headers: object) => api.send('POST', '/desk/logout', { headers: { cookie, ...headers } })
+    expect(await signOut({})).toMatchObject({ status: 403, body: { errorCode: 'CSRF_TOKEN_INVALID' } })
+    const done = await signOut({ 'x-csrf-token': csrf })
+    expect([done.status, done.text]).toEqual([200, expect.stringContaining(`${provider.url}/session/end?`)])
+    expect(await api.database.reader('sessions').where({ workspace_id: closed.id })).toEqual([])
+    api.advance(2)
+    expect((await get('/desk/session', cookie)).status).toBe(401)
+  })
+
   test('a canceled sign-in keeps the earlier session, and its page does not deny the session', async () => {
     await member('anna@example.com', 'reader')
     const { cookie } = await session()

@@ -26,11 +26,16 @@ export interface CallerSession {
   csrfToken: string | null
 }
 
+export interface AuthenticateOptions {
+  /** Whether to accept the session of a person in a suspended or expired workspace; false by default. */
+  acceptsClosed?: boolean
+}
+
 /**
  * Returns the caller to whom the credentials in the headers belong.
  * @throws ApiError UNAUTHORIZED, TOKEN_INVALID, TOKEN_EXPIRED, TENANT_SUSPENDED, TENANT_EXPIRED
  */
-export type Authenticate = (headers: Headers, at: Date) => Promise<Caller>
+export type Authenticate = (headers: Headers, at: Date, options?: AuthenticateOptions) => Promise<Caller>
 
 /** Creates the authentication by tokens, with a cache. A malformed token does not cause a read of the database. */
 export function createAuthenticate(store: Store, log: Logger): Authenticate {
@@ -68,8 +73,9 @@ export async function identifyCaller(
   event: H3Event,
   { authenticate, limitAddress }: CallerOptions,
   at: Date,
+  options?: AuthenticateOptions,
 ): Promise<Caller> {
-  const caller = await authenticate(event.req.headers, at).catch((error: unknown) => {
+  const caller = await authenticate(event.req.headers, at, options).catch((error: unknown) => {
     // Count only missing and wrong tokens. Other errors, for example of the database, are not guesses.
     if (error instanceof ApiError && error.status === 401) limitAddress(event)
     throw error

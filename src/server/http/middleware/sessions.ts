@@ -43,7 +43,7 @@ export function withSessions(
     ({ workspaceId, id }, at) => store.statement((tx) => tx.sessions.setLastUsed(workspaceId, id, at)),
     (err, { id }) => log.warn({ err, sessionId: id }, 'could not store when a session was last used'),
   )
-  return async (headers, at) => {
+  return async (headers, at, { acceptsClosed = false } = {}) => {
     const hasToken = headers.has('authorization') || headers.has('x-api-key')
     const cookie = hasToken ? undefined : readCookie(headers, SESSION_COOKIE)
     const token = headers.has('x-api-key') ? undefined : SESSION_TOKEN.exec(headers.get('authorization') ?? '')?.[1]
@@ -58,7 +58,7 @@ export function withSessions(
     if (at >= session.expiresAt || at.getTime() >= idleEnd) {
       throw new ApiError('TOKEN_EXPIRED', { message: 'The session has expired. Sign in again.', forLog: whose })
     }
-    requireOpen(session.workspace, at, whose)
+    if (!acceptsClosed) requireOpen(session.workspace, at, whose)
     if (!store.isFrozen) noteUse(session, at)
     return toCaller(session, cookie)
   }
