@@ -96,7 +96,7 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
     try {
       setState(await work())
     } catch (error) {
-      if (error instanceof ApiRejection && error.status === 401) return onTokenRejected()
+      if (error instanceof ApiRejection && error.status === 401) onTokenRejected()
       setProblem(problemOf(error, words))
     }
     setBusy(false)

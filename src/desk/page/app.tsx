@@ -143,18 +143,27 @@ interface OpenedProps {
 function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
   const [isReached, setReached] = useState(true)
   const [action, setAction] = useState<OpenAction | null>(null)
+  const [isRejected, setRejected] = useState(false)
   // biome-ignore lint/correctness/useExhaustiveDependencies: another token creates another component.
   const desk = useMemo<Desk>(() => {
     const { access, clock, scopes } = entry
     const feed = createFeed((signal) => openEvents(access, signal), { isAllowed: scopes.includes('webhooks:read') })
     const api = createApi(access, clock)
-    const onTokenRejected = () => onLeave(rejectionOf(access, language))
+    const onTokenRejected = () => {
+      feed.end()
+      setRejected(true)
+    }
     const acting = typeof access === 'string' || isWall ? null : { grants: access.roles, open: setAction }
     const { words } = language
     const notAllowed = typeof access === 'string' ? words.notAllowed : words.problems.notAllowed
     return { api, clock, feed, language, scopes, notAllowed, acting, isWall, onTokenRejected, onReached: setReached }
   }, [])
   useEffect(() => () => desk.feed.end(), [desk])
+  // Keep an open dialog, so that the person can copy the texts that they entered.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another token creates another component.
+  useEffect(() => {
+    if (isRejected && action === null) onLeave(rejectionOf(entry.access, language))
+  }, [isRejected, action])
   useWholeWall(isWall)
   const [projectId, setProjectId] = useState(() => chosenAtFirst(entry.projects))
   const passId = usePassId()
@@ -206,7 +215,9 @@ function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
       </header>
       <main tabIndex={-1}>
         <div role="alert">{!isReached && <p class="problem">{words.noAnswer}</p>}</div>
-        {passId !== null && !isWall ? (
+        {isRejected ? (
+          <p class="problem">{rejectionOf(entry.access, language)}</p>
+        ) : passId !== null && !isWall ? (
           <PassView key={passId} passId={passId} />
         ) : projectId === null ? (
           <p class="muted">{canListProjects(desk.scopes) ? words.nothing : desk.notAllowed}</p>

@@ -292,6 +292,23 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     expect(await actions.count()).toBe(0)
   })
 
+  test('keeps the text of an open dialog if the session ends', async () => {
+    const { page } = await signIn('1', 'anna@example.com', 'en')
+    const dialog = page.getByRole('dialog')
+    await find(page, 'G-1')
+    await page.getByRole('button', { name: /^Send a message: / }).click()
+    await dialog.getByLabel('Message').fill('Doors open at eight')
+    await run(['member', 'sessions', 'revoke', 'anna@example.com', '--database', server.database])
+    const ended = 'Your session has ended. Sign in again.'
+    await page.locator('main').getByText(ended).waitFor()
+    await dialog.getByRole('button', { name: 'Send a message' }).click()
+    await dialog.getByRole('alert').getByText(ended).waitFor()
+    expect(await dialog.getByLabel('Message').inputValue()).toBe('Doors open at eight')
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await page.locator('a.button.main').waitFor()
+    await page.getByRole('alert').getByText(ended).waitFor()
+  })
+
   test('shows the suspension of the workspace after a reload, and ends the session at a sign-out', async () => {
     const { page } = await signIn('3', 'olga@example.com', 'de')
     const otherTab = await page.context().newPage()
