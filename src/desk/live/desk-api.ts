@@ -42,12 +42,20 @@ export class ApiRejection extends Error {
   readonly code: string
   /** The time in Retry-After, in milliseconds; `null` if the header is missing. */
   readonly waitMs: number | null
+  readonly details: object
 
-  constructor({ status, code, message, waitMs }: Pick<ApiRejection, 'status' | 'code' | 'message' | 'waitMs'>) {
+  constructor({
+    status,
+    code,
+    message,
+    waitMs,
+    details = {},
+  }: Pick<ApiRejection, 'status' | 'code' | 'message' | 'waitMs'> & { details?: object | undefined }) {
     super(message)
     this.status = status
     this.code = code
     this.waitMs = waitMs
+    this.details = details
   }
 }
 
@@ -123,13 +131,14 @@ export async function requireOk(answer: Response): Promise<Response> {
   if (!answer.headers.has('x-correlation-id'))
     throw new TypeError(`The response with status ${answer.status} is not from this server`)
   if (answer.ok) return answer
-  const body = parseJson(await answer.text()) as { errorCode?: string; message?: string } | undefined
+  const body = parseJson(await answer.text()) as { errorCode?: string; message?: string; details?: object } | undefined
   const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN)
   throw new ApiRejection({
     status: answer.status,
     code: body?.errorCode ?? '',
     message: body?.message ?? String(answer.status),
     waitMs: Number.isFinite(seconds) ? seconds * 1000 : null,
+    details: body?.details,
   })
 }
 

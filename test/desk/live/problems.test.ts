@@ -14,6 +14,9 @@ test('shows rejections of the server in the language of the page', async () => {
   expect(textOf(404, 'PASS_NOT_FOUND')).toBe(problems.notFound)
   expect(textOf(429, 'RATE_LIMITED')).toBe(problems.busy)
   expect(textOf(409, 'CONFLICT')).toBe(problems.notNow)
+  const details = { value: 1000, min: 0, max: 5000, delta: -1001 }
+  const bounds = new ApiRejection({ status: 409, code: 'CONFLICT', message: 'English', waitMs: null, details })
+  expect(problemOf(bounds, words)).toEqual({ text: problems.balanceBounds, detail: '' })
   // A code without a text is not taken from the prototype of the texts.
   expect(textOf(500, 'toString')).toBe(problems.busy)
 })
