@@ -137,10 +137,13 @@ export function jsonLines(items: readonly unknown[]): string {
   return items.map((item) => `${JSON.stringify(item)}\n`).join('')
 }
 
-/** Parses the path of a file. @throws UsageError for `-`, which means stdin or stdout in other commands */
+/**
+ * Parses the path of a file.
+ * @throws UsageError for `-` and /dev/stdout, which mean stdin or stdout in other commands
+ */
 export async function parsePath(path: string): Promise<string> {
-  if (path !== '-') return path
-  throw new UsageError('This command requires a file, not - for stdin or stdout', {
+  if ((await parseOut(path)) !== '-') return path
+  throw new UsageError(`This command requires a file, not ${path} for stdin or stdout`, {
     hint: 'give a file name; for a file called -, give ./-',
   })
 }

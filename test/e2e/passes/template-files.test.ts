@@ -105,6 +105,12 @@ test('pulling and pushing a template leaves it unchanged', async () => {
     const rejected = await run(command, server)
     expect([rejected.exitCode, rejected.stderr]).toEqual([1, `Error: ${out} already exists; --force replaces it.`])
   }
+  for (const path of ['-', '/dev/stdout']) {
+    expect(await run(['template', 'preview', 'day-ticket', '--html', path], server)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining(`This command requires a file, not ${path} for stdin or stdout`),
+    })
+  }
   expect(await run(['template', 'pull', 'day-ticket', '--out', out, '--force'], server)).toMatchObject({ exitCode: 0 })
   const ontoItself = ['template', 'strings', out, '--language', 'de', '--out', out, '--force']
   expect(await run(ontoItself)).toMatchObject({
