@@ -46,11 +46,17 @@ interface Printed<A extends Arguments, F extends FlagInputs, R> extends Help<A, 
 }
 
 export interface CallSpec<A extends Arguments, F extends FlagInputs, R> extends Printed<A, F, R> {
+  /** Checks the flags before the first request. */
+  check?(flags: Interfaces.InferredFlags<F>): void
   call(client: Client, input: Input<A, F>): Promise<R>
 }
 
 export function callCommand<A extends Arguments, F extends FlagInputs, R>(spec: CallSpec<A, F, R>): typeof BaseCommand {
   class CallCommand extends ClientCommand {
+    protected override checkFlags(flags: object): void {
+      spec.check?.(flags as Interfaces.InferredFlags<F>)
+    }
+
     async run() {
       const { args, flags } = await this.parse(CallCommand)
       const input = inputOf<A, F>(this, args, flags)

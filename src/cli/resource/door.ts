@@ -49,9 +49,9 @@ export const commands: ResourceCommands = {
       svg: Flags.string({ summary: 'SVG file to write: a page to print, with the QR code.', parse: parsePath }),
       force: forceFlag,
     },
+    check: ({ svg, force }) => requireReplaceable(svg, force),
     async call(client, input) {
-      const { project: projectId, gate, phones: uses, svg, force, ...flags } = input.flags
-      requireReplaceable(svg, force)
+      const { project: projectId, gate, phones: uses, svg, ...flags } = input.flags
       const expiresAt = new Date(Date.now() + parseDuration(flags['expires-in'], '--expires-in') * 1000).toISOString()
       const invitation = await client.doors.invite({ body: { projectId, gate, uses, expiresAt } })
       // Show the link before the file is written: the link cannot be shown again, and writing can fail.

@@ -33,8 +33,8 @@ export const commands: ResourceCommands = {
       }),
       force: forceFlag,
     },
-    async call({ joinPages }, { args: { id }, flags: { poster, source, language, force } }) {
-      requireReplaceable(poster, force)
+    check: ({ poster, force }) => requireReplaceable(poster, force),
+    async call({ joinPages }, { args: { id }, flags: { poster, source, language } }) {
       const page = await joinPages.get({ params: { id } })
       if (poster !== undefined) {
         const { drawPoster } = await import('../qr-page.ts')

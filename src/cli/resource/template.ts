@@ -137,8 +137,8 @@ export const commands: ResourceCommands = {
       out: outFlag('Output file'),
       force: forceFlag,
     },
+    check: ({ out, force }) => requireReplaceable(out, force),
     async call(client, { args, flags, note }) {
-      requireReplaceable(flags.out, flags.force)
       const { id, key, name, description, passType } = await client.templates.get({ params: { id: args.id } })
       const version = await getVersion(client, { templateId: id, version: flags.version })
       const { definition } = await client.templateVersions.get({ params: { id: version.id } })
@@ -174,9 +174,9 @@ export const commands: ResourceCommands = {
       html: htmlFlag,
       force: forceFlag,
     },
+    check: ({ html, force }) => requireReplaceable(html, force),
     async call(client, { args, flags, isJson, log, note }) {
       const { html, language } = flags
-      requireReplaceable(html, flags.force)
       const { id, version, stage } = await getVersion(client, { templateId: args.id, version: flags.version })
       const params = { id }
       if (html) {
