@@ -25,18 +25,24 @@ export async function onProvider<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The codes of temporary errors: the provider timed out, or its response was not as specified. */
-const UNAVAILABLE = /^(OAUTH_RESPONSE_IS_NOT_|OAUTH_TIMEOUT|ERR_JWKS_TIMEOUT|ERR_JOSE_GENERIC)/
+/**
+ * The codes of errors that a person cannot fix with another sign-in: the provider timed out, its response or its
+ * configuration was not as specified, or it rejected this client.
+ */
+const UNAVAILABLE =
+  /^(OAUTH_(RESPONSE_IS_NOT_|PARSE_ERROR|TIMEOUT|MISSING_SERVER_METADATA|WWW_AUTHENTICATE)|ERR_JWKS_TIMEOUT|ERR_JOSE_GENERIC)/
 
-function toProviderError(error: unknown): ProviderError {
+/** The errors of a provider with the same meaning (RFC 6749, sections 4.1.2.1 and 5.2). */
+const UNAVAILABLE_ERRORS = ['invalid_client', 'unauthorized_client', 'server_error', 'temporarily_unavailable']
+
+export function toProviderError(error: unknown): ProviderError {
   if (error instanceof ProviderError) return error
-  if (error instanceof AuthorizationResponseError) {
-    return new ProviderError(error.error === 'access_denied' ? 'denied' : 'rejected', safeCode(error.error))
+  if (error instanceof AuthorizationResponseError && error.error === 'access_denied') {
+    return new ProviderError('denied', error.error)
   }
-  if (error instanceof ResponseBodyError) {
-    // A wrong client ID or secret makes each sign-in fail until the operator corrects it, so report `unavailable`.
-    const isSetup = ['invalid_client', 'unauthorized_client'].includes(error.error)
-    return new ProviderError(isSetup || error.status >= 500 ? 'unavailable' : 'rejected', safeCode(error.error))
+  if (error instanceof AuthorizationResponseError || error instanceof ResponseBodyError) {
+    const isUnavailable = UNAVAILABLE_ERRORS.includes(error.error) || ('status' in error && error.status >= 500)
+    return new ProviderError(isUnavailable ? 'unavailable' : 'rejected', safeCode(error.error))
   }
   const { code, name, message } = error as { code?: unknown; name?: string; message?: string }
   if (typeof code === 'string') return new ProviderError(UNAVAILABLE.test(code) ? 'unavailable' : 'rejected', code)

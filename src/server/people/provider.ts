@@ -20,7 +20,7 @@ import {
 } from 'openid-client'
 import { Agent, fetch as undiciFetch } from 'undici'
 import type { OidcConfig } from '../config.ts'
-import { onProvider, ProviderError, safeCode } from './provider-error.ts'
+import { onProvider, ProviderError, safeCode, toProviderError } from './provider-error.ts'
 
 /** The facts about a person that the provider signed, or returned over TLS from its userinfo endpoint. */
 export interface ProviderClaims {
@@ -105,7 +105,10 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
       timeout: TIMEOUT_SECONDS,
       execute: isInsecure ? [allowInsecureRequests] : [],
     }
-    const found = await discovery(config.issuer, config.clientId, metadata, undefined, options)
+    const found = await discovery(config.issuer, config.clientId, metadata, undefined, options).catch((error) => {
+      // A sign-in cannot succeed until the operator or the provider fixes the document.
+      throw new ProviderError('unavailable', toProviderError(error).reason)
+    })
     const server = found.serverMetadata()
     // Reject the issuer of Entra ID for several tenants, because an administrator of any tenant could sign in with any
     // address.
