@@ -93,9 +93,12 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
     connect: { timeout: 3_000 },
     headersTimeout: TIMEOUT_SECONDS * 1000,
     bodyTimeout: TIMEOUT_SECONDS * 1000,
-    maxResponseSize: MAX_RESPONSE_BYTES,
   })
-  const fetch = ((url: string, options: object) => undiciFetch(url, { ...options, dispatcher: agent })) as never
+  const fetch = (async (url: string, options: object) => {
+    const { body, status, headers } = await undiciFetch(url, { ...options, dispatcher: agent })
+    const limited = (body as ReadableStream<Uint8Array<ArrayBuffer>> | null)?.pipeThrough(createByteLimit())
+    return new Response(limited ?? null, { status, headers: [...headers] })
+  }) as never
   const metadata = { client_secret: config.clientSecret, [clockTolerance]: CLOCK_TOLERANCE_SECONDS }
   const isInsecure = config.issuer.protocol === 'http:'
 
@@ -280,6 +283,18 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
 
     close: () => agent.destroy(),
   }
+}
+
+/** Limits the decoded body, because a compressed body can be a thousand times smaller. */
+function createByteLimit(): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
+  let bytes = 0
+  return new TransformStream({
+    transform(chunk, controller) {
+      bytes += chunk.length
+      if (bytes > MAX_RESPONSE_BYTES) throw new RangeError('The response is too large')
+      controller.enqueue(chunk)
+    },
+  })
 }
 
 /** Caches a value for METADATA_MS, and a failure for FAILURE_MS. Concurrent calls share a request. */

@@ -1,5 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
 import { createProvider } from '../../../src/server/people/provider.ts'
 
@@ -44,7 +45,7 @@ function documentOf(url: string) {
   }
 }
 
-/** Valid JSON of three megabytes. */
+/** Valid JSON of three megabytes, which compresses to a few kilobytes. */
 const large = `${' '.repeat(3 * 1024 * 1024)}{}`
 
 test.each<[string, Faults, string]>([
@@ -61,6 +62,13 @@ test.each<[string, Faults, string]>([
 ])('is unavailable if the discovery document %s', async (_, faults, reason) => {
   const client = await startProvider(faults)
   await expect(client.signInUrl(checks)).rejects.toMatchObject({ failure: 'unavailable', reason })
+})
+
+test('limits the size of a response after its decompression', async () => {
+  const headers = { ...JSON_TYPE, 'content-encoding': 'gzip' }
+  const packed = gzipSync(large.replace('{}', JSON.stringify(documentOf('http://127.0.0.1'))))
+  const client = await startProvider({ discover: (to) => to.writeHead(200, headers).end(packed) })
+  await expect(client.metadata()).rejects.toMatchObject({ failure: 'unavailable', reason: 'OAUTH_PARSE_ERROR' })
 })
 
 const challenge = { ...JSON_TYPE, 'www-authenticate': 'Basic realm="provider"' }
