@@ -50,7 +50,7 @@ export abstract class ClientCommand extends BaseCommand {
     const canChoose = canAsk({ noInput })
     const flags = canChoose && options?.flags ? (askable(options.flags) as typeof options.flags) : options?.flags
     const parsed = await super.parse(options && flags ? { ...options, ...inherited(options), flags } : options, argv)
-    this.checkFlags(parsed.flags)
+    this.checkFlags?.(parsed.flags)
     let client: Client | undefined
     const connect = () => {
       client ??= this.connect(parsed.flags as ConnectionFlags)
@@ -63,7 +63,7 @@ export abstract class ClientCommand extends BaseCommand {
   }
 
   /** Checks the flags before names are resolved, so that its errors do not depend on a token or the server. */
-  protected checkFlags(_flags: object): void {}
+  protected checkFlags?(flags: object): void
 
   protected connect(flags: ConnectionFlags, options: Omit<ClientOptions, 'url' | 'token'> = {}): Client {
     if (!this.connection) {
