@@ -37,6 +37,9 @@ const UNAVAILABLE_ERRORS = ['invalid_client', 'unauthorized_client', 'server_err
 
 export function toProviderError(error: unknown): ProviderError {
   if (error instanceof ProviderError) return error
+  // The OIDC library wraps the errors of our fetch.
+  const { cause } = error as { cause?: unknown }
+  if (cause instanceof ProviderError) return cause
   if (error instanceof AuthorizationResponseError && error.error === 'access_denied') {
     return new ProviderError('denied', error.error)
   }

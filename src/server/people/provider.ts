@@ -19,6 +19,7 @@ import {
   type ServerMetadata,
 } from 'openid-client'
 import { Agent, fetch as undiciFetch } from 'undici'
+import { readBounded } from '../../core/read-bounded.ts'
 import type { OidcConfig } from '../config.ts'
 import { onProvider, ProviderError, safeCode, toProviderError } from './provider-error.ts'
 
@@ -96,8 +97,10 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
   })
   const fetch = (async (url: string, options: object) => {
     const { body, status, headers } = await undiciFetch(url, { ...options, dispatcher: agent })
-    const limited = (body as ReadableStream<Uint8Array<ArrayBuffer>> | null)?.pipeThrough(createByteLimit())
-    return new Response(limited ?? null, { status, headers: [...headers] })
+    // Limit the decoded body, because a compressed body can be a thousand times smaller.
+    const bytes = body && (await readBounded(body, MAX_RESPONSE_BYTES))
+    if (bytes === undefined) throw new ProviderError('unavailable', 'response_too_large')
+    return new Response(bytes, { status, headers: [...headers] })
   }) as never
   const metadata = { client_secret: config.clientSecret, [clockTolerance]: CLOCK_TOLERANCE_SECONDS }
   const isInsecure = config.issuer.protocol === 'http:'
@@ -283,18 +286,6 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
 
     close: () => agent.destroy(),
   }
-}
-
-/** Limits the decoded body, because a compressed body can be a thousand times smaller. */
-function createByteLimit(): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
-  let bytes = 0
-  return new TransformStream({
-    transform(chunk, controller) {
-      bytes += chunk.length
-      if (bytes > MAX_RESPONSE_BYTES) throw new RangeError('The response is too large')
-      controller.enqueue(chunk)
-    },
-  })
 }
 
 /** Caches a value for METADATA_MS, and a failure for FAILURE_MS. Concurrent calls share a request. */

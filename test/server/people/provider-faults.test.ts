@@ -53,7 +53,7 @@ test.each<[string, Faults, string]>([
   ['has no issuer', { metadata: { issuer: undefined } }, 'OAUTH_INVALID_RESPONSE'],
   ['has no address for people', { metadata: { authorization_endpoint: undefined } }, 'OAUTH_MISSING_SERVER_METADATA'],
   ['is broken', { discover: (to) => to.writeHead(200, JSON_TYPE).end('{"issuer":') }, 'OAUTH_PARSE_ERROR'],
-  ['is too large', { discover: (to) => to.writeHead(200, JSON_TYPE).end(large) }, 'OAUTH_PARSE_ERROR'],
+  ['is too large', { discover: (to) => to.writeHead(200, JSON_TYPE).end(large) }, 'response_too_large'],
   [
     'is on another page',
     { discover: (to) => to.writeHead(302, { location: '/x' }).end() },
@@ -68,7 +68,7 @@ test('limits the size of a response after its decompression', async () => {
   const headers = { ...JSON_TYPE, 'content-encoding': 'gzip' }
   const packed = gzipSync(large.replace('{}', JSON.stringify(documentOf('http://127.0.0.1'))))
   const client = await startProvider({ discover: (to) => to.writeHead(200, headers).end(packed) })
-  await expect(client.metadata()).rejects.toMatchObject({ failure: 'unavailable', reason: 'OAUTH_PARSE_ERROR' })
+  await expect(client.metadata()).rejects.toMatchObject({ failure: 'unavailable', reason: 'response_too_large' })
 })
 
 const challenge = { ...JSON_TYPE, 'www-authenticate': 'Basic realm="provider"' }
