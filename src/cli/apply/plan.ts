@@ -3,6 +3,7 @@ import { ApiError } from '../../client/client-errors.ts'
 import type { Project } from '../../core/contract/projects.ts'
 import type { Webhook, WebhookWithSecret } from '../../core/contract/webhooks/webhooks.ts'
 import { limitNames } from '../../core/rules/pass/workspace-limits.ts'
+import { shellQuote } from '../../core/shell-quote.ts'
 import { collect } from '../arguments/named.ts'
 import { CliError } from '../command/cli-error.ts'
 import { limitFlag } from '../records.ts'
@@ -130,7 +131,7 @@ async function planLimits(client: Client, { path, value }: LimitsFile): Promise<
   const flags = limitNames
     .filter((limit) => wanted[limit] !== undefined && wanted[limit] !== limits[limit])
     .map((limit) => `--${limitFlag(limit)} ${wanted[limit]}`)
-  const note = `an operator must run on the server: passes workspace limits ${JSON.stringify(name)} ${flags.join(' ')}`
+  const note = `an operator must run on the server: passes workspace limits ${shellQuote(name)} ${flags.join(' ')}`
   return { ...step, action: 'operator', note }
 }
 

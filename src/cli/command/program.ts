@@ -1,9 +1,10 @@
 import { basename, relative } from 'node:path'
+import { shellQuote } from '../../core/shell-quote.ts'
 
 /** Returns the name that this program was called by: `passes`, or `node bin/run.js` if it is not installed. */
 export function programName(argv: readonly string[] = process.argv): string {
   const script = argv[1] ?? 'passes'
-  return basename(script) === 'passes' ? 'passes' : `node ${quote(relative(process.cwd(), script) || script)}`
+  return basename(script) === 'passes' ? 'passes' : `node ${shellQuote(relative(process.cwd(), script) || script)}`
 }
 
 /**
@@ -13,7 +14,7 @@ export function programName(argv: readonly string[] = process.argv): string {
 export function commandLine(options: { without?: readonly string[]; argv?: readonly string[] } = {}): string {
   const argv = options.argv ?? process.argv
   const words = argv.slice(2).filter((word) => !options.without?.includes(word))
-  return [programName(argv), ...withoutToken(words).map(quote)].join(' ')
+  return [programName(argv), ...withoutToken(words).map(shellQuote)].join(' ')
 }
 
 /**
@@ -25,10 +26,6 @@ function withoutToken(words: string[]): string[] {
     if (words[at - 1] === '--token') return 'TOKEN'
     return word.startsWith('--token=') ? '--token=TOKEN' : word
   })
-}
-
-function quote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
 export function startNewLine(): void {

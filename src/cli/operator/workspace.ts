@@ -1,5 +1,6 @@
 import { Args, Flags } from '@oclif/core'
 import { defaultLimits, type LimitName, limitNames, MAX_LIMIT } from '../../core/rules/pass/workspace-limits.ts'
+import { shellQuote } from '../../core/shell-quote.ts'
 import type { Store } from '../../storage/store.ts'
 import type { StoredWorkspace } from '../../storage/workspaces/workspaces-repository.ts'
 import { parseEnd } from '../arguments/moment.ts'
@@ -55,7 +56,7 @@ export const commands: ResourceCommands = {
       return workspace
     },
     print: ({ id, name }) =>
-      `Created workspace ${name} (${id}). Next: passes token create --workspace ${JSON.stringify(name)} --name …`,
+      `Created workspace ${name} (${id}). Next: passes token create --workspace ${shellQuote(name)} --name …`,
   }),
   'workspace:list': itemsCommand({
     summary: 'List the workspaces of the server.',

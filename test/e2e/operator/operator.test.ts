@@ -158,7 +158,7 @@ describe.each(dialects)('on %s', (dialect) => {
 test('quotes the name of a workspace in the next command', async () => {
   const database = await emptyDatabase('sqlite')
   const { stdout } = await run(['workspace', 'create', '--name', 'harbour hall', '--database', database])
-  expect(stdout).toContain('passes token create --workspace "harbour hall" --name')
+  expect(stdout).toContain("passes token create --workspace 'harbour hall' --name")
 })
 
 test('wrong usage exits with 2, failures with 1, and --json prints exactly one value', async () => {

@@ -213,7 +213,7 @@ test('compares limits, and shows the operator command, since the API cannot set 
     3,
     [{ outcome: 'operator', changes: [{ path: 'passes', after: 2000 }] }],
   ])
-  expect(stderr).toMatch(/passes workspace limits "[^"]+" --passes 2000$/m)
+  expect(stderr).toMatch(/passes workspace limits [0-9a-f-]{36} --passes 2000$/m)
   write(folder, 'limits.json', { webhooks: 50 })
   expect((await apply(folder, server, '--plan')).exitCode).toBe(0)
 })

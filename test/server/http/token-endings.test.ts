@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { contract } from '../../../src/core/contract/contract.ts'
+import { shellQuote } from '../../../src/core/shell-quote.ts'
 import { createToken, endingTokens, type MadeToken } from '../../../src/server/create-token.ts'
 import { checkWork } from '../../../src/server/operator/doctor/work.ts'
 import { rotateToken } from '../../../src/server/operator/manage-tokens.ts'
@@ -95,7 +96,7 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const tokens = (await checkWork(api.services.store, api.now)).find((check) => check.name === 'Tokens')
     expect(tokens).toMatchObject({
       status: 'FAILED',
-      fix: expect.stringContaining(`passes token rotate ${near.token.id} --workspace ${JSON.stringify(name)}`),
+      fix: expect.stringContaining(`passes token rotate ${near.token.id} --workspace ${shellQuote(name)}`),
     })
     api.advance(29 * DAY)
     expect(await namesOf()).toEqual([])

@@ -5,6 +5,7 @@ import { Agent, request } from 'undici'
 import { parseJson } from '../../../core/json.ts'
 import { info } from '../../../core/openapi/document.ts'
 import { fingerprint, parseServerKey } from '../../../core/rules/crypto/server-key.ts'
+import { shellQuote } from '../../../core/shell-quote.ts'
 import { isOpenToOthers } from '../../../files/private-file.ts'
 import { sqliteFile } from '../../../storage/db/database.ts'
 import type { Store } from '../../../storage/store.ts'
@@ -107,7 +108,7 @@ function checkModes(paths: string[]): Finding {
   if (found.length === 0) return skipped('no file found')
   const open = found.filter(isOpenToOthers)
   if (open.length === 0) return passed('other users cannot read it')
-  const names = open.map(quoted).join(' ')
+  const names = open.map(shellQuote).join(' ')
   return failed(`Other users of this machine can read ${open.join(', ')}.`, `chmod go= ${names}`)
 }
 
@@ -115,10 +116,6 @@ function below(folder: string): string[] {
   if (!existsSync(folder)) return []
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-}
-
-function quoted(path: string): string {
-  return /^[\w./@:+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 }
 
 const TIMEOUT_MS = 10_000

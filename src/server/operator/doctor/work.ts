@@ -1,5 +1,6 @@
 import { madeAt } from '../../../core/ids.ts'
 import { MAX_JOB_LAPSES } from '../../../core/rules/sending/retries.ts'
+import { shellQuote } from '../../../core/shell-quote.ts'
 import type { Store } from '../../../storage/store.ts'
 import { endingTokens } from '../../create-token.ts'
 import { type Check, type Examination, examine, failed, passed } from './check.ts'
@@ -142,7 +143,7 @@ const workChecks: Record<string, Examination<{ store: Store; at: Date }>> = {
       )
       return failed(
         `${names.join('; ')}.`,
-        `run passes token rotate ${first.id} --workspace ${JSON.stringify(first.workspaceName)} or, if the token is ` +
+        `run passes token rotate ${first.id} --workspace ${shellQuote(first.workspaceName)} or, if the token is ` +
           'unused, passes token revoke',
       )
     },
