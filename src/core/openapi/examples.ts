@@ -1,6 +1,7 @@
 import type { Contract } from '../contract/contract.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Route, RouteCall } from '../route.ts'
+import { shellQuote } from '../shell-quote.ts'
 
 type BodyOf<R> = R extends Route ? (RouteCall<R> extends { body?: infer B } ? B : never) : never
 
@@ -168,14 +169,9 @@ function curl(route: Route, request: SampleRequest): string {
   ]
   if (rawBody) lines.push(`--header "Content-Type: ${rawBody.contentTypes[0]}"`, '--data-binary @logo.png')
   else if (request.body !== undefined) {
-    lines.push('--header "Content-Type: application/json"', `--data '${quoted(JSON.stringify(request.body, null, 2))}'`)
+    lines.push('--header "Content-Type: application/json"', `--data ${shellQuote(JSON.stringify(request.body, null, 2))}`)
   }
   return lines.join(' \\\n  ')
-}
-
-/** Escapes text within single quotes of a shell. */
-function quoted(text: string): string {
-  return text.replaceAll("'", `'\\''`)
 }
 
 function path(route: Route, { params = {}, query = {} }: SampleRequest): string {
