@@ -33,7 +33,6 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
   const seen = new Set<string>()
   let newest = ''
   let total = 0
-  let isAway = false
 
   function addSeen(items: readonly T[]): void {
     for (const item of items) {
@@ -46,7 +45,7 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
     }
   }
 
-  async function poll(): Promise<Page<T>> {
+  async function readNew(): Promise<Page<T>> {
     const horizon = newest && new Date(Date.parse(newest) - OVERLAP_MS).toISOString()
     const found: T[] = []
     let now = total
@@ -68,15 +67,26 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
   total = first.total
   yield pageOf(first.items.slice(0, limit).reverse())
   note('Waiting for new rows. Press Ctrl-C to stop.')
-  while (!stop.aborted) {
+  for await (const page of poll(readNew, { note, wait, stop })) if (page.items.length > 0) yield page
+}
+
+interface PollOptions extends Pick<FollowOptions<never>, 'note'> {
+  wait: () => Promise<unknown>
+  stop?: AbortSignal
+}
+
+/** Yields the result of a read again and again. While the server is unreachable, reports it once, and keeps reading. */
+export async function* poll<T>(read: () => Promise<T>, { note, wait, stop }: PollOptions): AsyncGenerator<T> {
+  let isAway = false
+  while (!stop?.aborted) {
     try {
       await wait()
-      const page = await poll()
+      const found = await read()
       if (isAway) note('The server is back')
       isAway = false
-      if (page.items.length > 0) yield page
+      yield found
     } catch (error) {
-      if (stop.aborted) return
+      if (stop?.aborted) return
       if (!isTemporary(error)) throw error
       if (!isAway) note(`${error.message}; waiting for the server`)
       isAway = true
@@ -84,7 +94,7 @@ export async function* followPages<T extends { id: string }>(options: FollowOpti
   }
 }
 
-export function isTemporary(error: unknown): error is Error {
+function isTemporary(error: unknown): error is Error {
   return error instanceof ConnectionError || (error instanceof ApiError && error.status >= 500)
 }
 

@@ -1,12 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
 import type { Zone } from '../../core/contract/scans/zones.ts'
-import { isTemporary } from './follow.ts'
-
-interface WatchOptions {
-  note: (message: string) => void
-  wait?: () => Promise<unknown>
-}
+import { poll } from './follow.ts'
 
 const POLL_MS = 2_000
 
@@ -17,22 +12,13 @@ const POLL_MS = 2_000
 export async function* watchZone(
   { zones }: Pick<Client, 'zones'>,
   id: string,
-  { note, wait = () => sleep(POLL_MS) }: WatchOptions,
-): AsyncGenerator<Zone, never> {
-  let last = await zones.get({ params: { id } })
+  { note, wait = () => sleep(POLL_MS) }: { note: (message: string) => void; wait?: () => Promise<unknown> },
+): AsyncGenerator<Zone> {
+  const read = () => zones.get({ params: { id } })
+  let last = await read()
   yield last
-  for (let isAway = false; ; ) {
-    await wait()
-    try {
-      const zone = await zones.get({ params: { id } })
-      if (isAway) note('The server is back')
-      isAway = false
-      if (zone.inside !== last.inside) yield zone
-      last = zone
-    } catch (error) {
-      if (!isTemporary(error)) throw error
-      if (!isAway) note(`${error.message}; waiting for the server`)
-      isAway = true
-    }
+  for await (const zone of poll(read, { note, wait })) {
+    if (zone.inside !== last.inside) yield zone
+    last = zone
   }
 }
