@@ -1,5 +1,6 @@
+import pLimit, { type LimitFunction } from 'p-limit'
 import { BalanceEntryCreate } from '../../core/contract/balances.ts'
-import { PassCreate } from '../../core/contract/passes.ts'
+import { type Pass, PassCreate } from '../../core/contract/passes.ts'
 import { BalanceName } from '../../core/contract/schemas/balances.ts'
 import {
   checkRows,
@@ -58,7 +59,7 @@ export function entriesAction({ dryRun, concurrency, ...options }: EntriesOption
     send: changeEach({
       concurrency,
       change: (pass, { name, body }, { client, signal }) =>
-        inOrder(pass.id, async () => {
+        inOrder(pass, async () => {
           if (dryRun) return 'added'
           let isNew = false
           const call = { params: { id: pass.id, name }, body }
@@ -72,17 +73,13 @@ export function entriesAction({ dryRun, concurrency, ...options }: EntriesOption
   }
 }
 
-/** Returns a function that runs the tasks of a key one after the other. */
+/** Returns a function that runs the tasks of a pass one after the other. The rows of a batch share the pass objects. */
 function createOrder() {
-  const last = new Map<string, Promise<unknown>>()
-  return <T>(key: string, task: () => Promise<T>): Promise<T> => {
-    const run = (last.get(key) ?? Promise.resolve()).then(task, task)
-    last.set(key, run)
-    const forget = () => {
-      if (last.get(key) === run) last.delete(key)
-    }
-    run.then(forget, forget)
-    return run
+  const turns = new WeakMap<Pass, LimitFunction>()
+  return <T>(pass: Pass, task: () => Promise<T>): Promise<T> => {
+    const turn = turns.get(pass) ?? pLimit(1)
+    turns.set(pass, turn)
+    return turn(task)
   }
 }
 
