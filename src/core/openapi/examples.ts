@@ -169,7 +169,10 @@ function curl(route: Route, request: SampleRequest): string {
   ]
   if (rawBody) lines.push(`--header "Content-Type: ${rawBody.contentTypes[0]}"`, '--data-binary @logo.png')
   else if (request.body !== undefined) {
-    lines.push('--header "Content-Type: application/json"', `--data ${shellQuote(JSON.stringify(request.body, null, 2))}`)
+    lines.push(
+      '--header "Content-Type: application/json"',
+      `--data ${shellQuote(JSON.stringify(request.body, null, 2))}`,
+    )
   }
   return lines.join(' \\\n  ')
 }
