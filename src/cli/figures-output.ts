@@ -2,7 +2,7 @@ import { DateTime } from 'luxon'
 import type { ProjectFigures } from '../core/contract/projects.ts'
 import type { ScanStatsByTime } from '../core/contract/scans/scans.ts'
 import type { ZoneOccupancy } from '../core/contract/scans/zones.ts'
-import { formatRows } from './bulk/csv.ts'
+import { formatRows, outputDialect } from './bulk/csv.ts'
 import { UsageError } from './command/cli-error.ts'
 import { type Column, count, localZone, table } from './command/output.ts'
 
@@ -112,12 +112,7 @@ export function figuresTable(figures: ProjectFigures, { zone, width }: Canvas): 
 export function figuresCsv(figures: ProjectFigures): string {
   const series = seriesOf(figures)
   const rows = figures.items.map(({ at }, index) => [at, ...series.map(([, values]) => String(values[index]))])
-  return formatRows([['at', ...series.map(([name]) => name)], ...rows], {
-    delimiter: ',',
-    newline: '\n',
-    bom: false,
-    rawCells: true,
-  })
+  return formatRows([['at', ...series.map(([name]) => name)], ...rows], outputDialect({ rawCells: true }))
 }
 
 function inZone(at: string, zone: string): string {

@@ -68,7 +68,8 @@ export default class Export extends BaseCommand {
     using stop = onInterrupt()
     const { withStore } = await import('../server/operator/operator.ts')
     const { openHandOver } = await import('../server/operator/hand-over.ts')
-    const { formatRows } = await import('../cli/bulk/csv.ts')
+    const { formatRows, outputDialect } = await import('../cli/bulk/csv.ts')
+    const dialect = outputDialect({ rawCells: false })
     try {
       if (await exists(draftOf(file))) this.note(`Removing ${draftOf(file)}, which a killed run left behind.`)
       return await withStore(flags.database, async (store) => {
@@ -83,13 +84,13 @@ export default class Export extends BaseCommand {
         using progress = await startProgress({ total: total * 2, start, unit: 'passes' })
         show = (done, rows) => progress.update({ done, rows, failed: 0 })
         async function* pieces() {
-          yield formatRows([header], CSV)
-          for await (const page of pages) yield formatRows(page, CSV)
+          yield formatRows([header], dialect)
+          for await (const page of pages) yield formatRows(page, dialect)
           lock.assertHeld()
           await audit(new Date())
         }
         async function* balancePieces() {
-          for await (const page of balances) yield formatRows(page, CSV)
+          for await (const page of balances) yield formatRows(page, dialect)
         }
         const replaces = flags.force
         await writePrivateWhole(file, pieces(), { replaces })
@@ -135,5 +136,3 @@ export default class Export extends BaseCommand {
     return { file, ...counts, identities: of }
   }
 }
-
-const CSV = { delimiter: ',', newline: '\n', bom: false, rawCells: false } as const

@@ -1,6 +1,5 @@
 import { Args, Flags } from '@oclif/core'
 import { parseOut, rawCellsFlag } from '../cli/arguments/list-flags.ts'
-import type { Dialect } from '../cli/bulk/csv.ts'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { CliError, UsageError } from '../cli/command/cli-error.ts'
 import { forceFlag, requireReplaceable } from '../cli/command/existing-file.ts'
@@ -34,6 +33,7 @@ export default class Packages extends BaseCommand {
     if (flags.out !== '-') requireReplaceable(flags.out, flags.force)
     const { packageColumns, readPackages } = await import('../cli/import/read-packages.ts')
     const { openOutput } = await import('../cli/bulk/output-file.ts')
+    const { outputDialect } = await import('../cli/bulk/csv.ts')
     const { startProgress } = await import('../cli/command/progress.ts')
     const rows: { own: Record<string, string>; fields: Map<string, string> }[] = []
     const failed: { file: string; error: string }[] = []
@@ -56,7 +56,7 @@ export default class Packages extends BaseCommand {
       const none = failed.length === 0 ? 'contains no .pkpass file' : 'contains no readable .pkpass file'
       throw new CliError(`${args.folder} ${none}`, { code: 'NOT_FOUND' })
     }
-    const dialect: Dialect = { delimiter: ',', newline: '\n', bom: false, rawCells: flags['raw-cells'] }
+    const dialect = outputDialect({ rawCells: flags['raw-cells'] })
     const header = [...packageColumns, ...names]
     await using out = await openOutput(flags.out, { keep: 0, header, dialect })
     const cellsOf = ({ own, fields }: (typeof rows)[number]) => [

@@ -232,6 +232,11 @@ export interface Dialect {
   rawCells: boolean
 }
 
+/** Returns the format of files that are not written from another CSV file. */
+export function outputDialect(options: Pick<Dialect, 'rawCells'>): Dialect {
+  return { delimiter: ',', newline: '\n', bom: false, ...options }
+}
+
 const delimiters = [',', ';', '\t'] as const
 
 /** Detects the format from the header line. The delimiter is the most frequent candidate outside quotes. */

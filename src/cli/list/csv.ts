@@ -1,5 +1,5 @@
 import type { PageFormat } from '../arguments/list-flags.ts'
-import { formatRows } from '../bulk/csv.ts'
+import { formatRows, outputDialect } from '../bulk/csv.ts'
 import { chooseColumns, columnsOf, type ListColumn, type ListShape, read } from './shape.ts'
 
 /**
@@ -14,7 +14,7 @@ export function csvOf<T>(
   let titles = header ? [columns.map(({ name }) => name)] : []
   return (items) => {
     const rows = items.map((item) => columns.map((column) => read(column, item)?.toString() ?? null))
-    const text = formatRows([...titles, ...rows], { delimiter: ',', newline: '\n', bom: false, rawCells })
+    const text = formatRows([...titles, ...rows], outputDialect({ rawCells }))
     titles = []
     return text
   }
