@@ -10,8 +10,6 @@ export function timeZoneOf({ 'time-zone': zone }: { 'time-zone'?: string | undef
   return zone ?? localZone()
 }
 
-type Item = ProjectFigures['items'][number]
-
 export interface Canvas {
   zone: string
   width?: number | undefined
@@ -22,18 +20,14 @@ type Series = [name: string, values: number[]]
 /** Returns all figures in the order of the API. Scans have one figure for each reason in the response. */
 function seriesOf({ items }: ProjectFigures): Series[] {
   const series = new Map<string, number[]>()
-  items.forEach((item, index) => {
-    for (const [name, value] of Object.entries(flatten(item))) {
+  items.forEach(({ at: _, ...figures }, index) => {
+    for (const [name, value] of namedNumbers(figures)) {
       const values = series.get(name) ?? items.map(() => 0)
       values[index] = value
       series.set(name, values)
     }
   })
   return [...series]
-}
-
-function flatten({ at: _, ...figures }: Item): Record<string, number> {
-  return Object.fromEntries(namedNumbers(figures))
 }
 
 /** Returns the numbers in an object, each with its path, such as installed.apple or joined.window.seen. */
@@ -72,7 +66,18 @@ function sparkline(values: number[], room: number): string {
 }
 
 const LONGEST_BAR = 30
-const BESIDE_BARS = 36
+
+/** Returns a column of bars. `beside` is the width of the other columns. */
+function barColumn<T>(
+  rows: readonly T[],
+  numberOf: (row: T) => number,
+  { beside, width = Number.POSITIVE_INFINITY }: { beside: number; width: number | undefined },
+): Column<T> {
+  const most = Math.max(1, ...rows.map(numberOf))
+  const longest = Math.max(0, Math.min(LONGEST_BAR, width - beside))
+  const bar = (row: T) => '█'.repeat(Math.max(0, Math.ceil((numberOf(row) / most) * longest)))
+  return { title: '', value: bar, whole: true }
+}
 
 /** Draws one figure with a bar for each bucket. @throws UsageError for an unknown name */
 export function drawFigure(figures: ProjectFigures, name: string, { zone, width }: Canvas): string {
@@ -85,13 +90,11 @@ export function drawFigure(figures: ProjectFigures, name: string, { zone, width 
     })
   }
   const values = found?.[1] ?? figures.items.map(() => 0)
-  const most = Math.max(1, ...values)
-  const longest = Math.max(0, Math.min(LONGEST_BAR, (width ?? Number.POSITIVE_INFINITY) - BESIDE_BARS))
   const rows = figures.items.map(({ at }, index) => ({ at, n: values[index]! }))
   return table(rows, [
     { title: 'from', value: ({ at }) => inZone(at, zone), whole: true },
     { title: name, value: ({ n }) => count(n), whole: true },
-    { title: '', value: ({ n }) => '█'.repeat(Math.ceil((n / most) * longest)), whole: true },
+    barColumn(rows, ({ n }) => n, { beside: 36, width }),
   ])
 }
 
@@ -123,29 +126,21 @@ function sum(values: number[]): number {
   return values.reduce((all, n) => all + n, 0)
 }
 
-const BESIDE_OCCUPANCY = 54
-
-export function showOccupancy({ items }: ZoneOccupancy, zone: string, width = Number.POSITIVE_INFINITY): string {
-  const most = Math.max(1, ...items.map(({ inside }) => inside))
-  const longest = Math.max(0, Math.min(LONGEST_BAR, width - BESIDE_OCCUPANCY))
+export function showOccupancy({ items }: ZoneOccupancy, zone: string, width?: number): string {
   return table(items, [
     { title: 'from', value: ({ at }) => inZone(at, zone), whole: true },
     { title: 'entries', value: ({ entries }) => count(entries), whole: true },
     { title: 'exits', value: ({ exits }) => count(exits), whole: true },
     { title: 'inside', value: ({ inside }) => count(inside), whole: true },
-    { title: '', value: ({ inside }) => '█'.repeat(Math.max(0, Math.ceil((inside / most) * longest))), whole: true },
+    barColumn(items, ({ inside }) => inside, { beside: 54, width }),
   ])
 }
 
-const BESIDE_SCANS = 46
-
-export function showByTime({ items }: ScanStatsByTime, zone: string, width = Number.POSITIVE_INFINITY): string {
-  const most = Math.max(1, ...items.map(({ totalScans }) => totalScans))
-  const longest = Math.max(0, Math.min(LONGEST_BAR, width - BESIDE_SCANS))
+export function showByTime({ items }: ScanStatsByTime, zone: string, width?: number): string {
   return table(items, [
     { title: 'from', value: ({ at }) => inZone(at, zone), whole: true },
     { title: 'scans', value: ({ totalScans }) => count(totalScans), whole: true },
     { title: 'denied', value: ({ totalDenied }) => count(totalDenied), whole: true },
-    { title: '', value: ({ totalScans }) => '█'.repeat(Math.ceil((totalScans / most) * longest)), whole: true },
+    barColumn(items, ({ totalScans }) => totalScans, { beside: 46, width }),
   ])
 }
