@@ -1,6 +1,6 @@
 import { ApiError } from '../../client/client-errors.ts'
 import { PassCreate, passes as routes } from '../../core/contract/passes.ts'
-import { checkRows, idColumn, namedColumn, planHeader, type RowCheck } from '../bulk/check-rows.ts'
+import { checkRows, idColumn, namedColumn, planHeader, type RowCheck, rowErrors } from '../bulk/check-rows.ts'
 import { type Columns, FAILED, type RowAction } from '../bulk/row-action.ts'
 import { changeEach } from './change-passes.ts'
 
@@ -75,7 +75,7 @@ function compileVoidRow(columns: VoidColumns, reasonForAll: string | undefined):
     const externalPassId = PassCreate.shape.externalPassId.safeParse(cells[columns.externalId])
     const reason = Reason.safeParse(cells[columns.reason] || reasonForAll)
     const errors = [
-      ...(externalPassId.error?.issues ?? []).map(({ message }) => `${columns.header[columns.externalId]}: ${message}`),
+      ...rowErrors(externalPassId.error?.issues, columns, { undefined: columns.externalId }),
       ...(reason.error?.issues ?? []).map(
         ({ message }) => `${columns.header[columns.reason] ?? '--reason'}: ${message}`,
       ),
