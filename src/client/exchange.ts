@@ -21,11 +21,6 @@ const api: {
   request(this: Dispatcher, options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>
 } = require('undici/lib/api/index.js')
 
-/** Sends a request to the server at `origin`. */
-function request(dispatcher: Dispatcher, options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {
-  return api.request.call(dispatcher, options)
-}
-
 /** The options for sending a request once. */
 export interface ExchangeOptions {
   url: string
@@ -74,7 +69,7 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
   let answer: Dispatcher.ResponseData
   try {
     const { origin, pathname, search } = new URL(url.replace(/\/+$/, '') + path)
-    answer = await request(dispatcher, {
+    answer = await api.request.call(dispatcher, {
       origin,
       path: pathname + search,
       method: method as Dispatcher.HttpMethod,

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, fsyncSync, openSync, readSync, truncateSync, writeFileSync } from 'node:fs'
 import { parseJson } from '../core/json.ts'
-import { openPrivateSync, replacePrivateSync, withPath } from './private-file.ts'
+import { ifMissing, openPrivateSync, replacePrivateSync, withPath } from './private-file.ts'
 
 /**
  * A journal: an append-only file of state that must survive a crash, with one JSON value per line. Bulk runs, scan
@@ -89,8 +89,7 @@ function readFrom(path: string, position: number): Buffer | undefined {
   try {
     file = openSync(path, 'r')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
+    return ifMissing(undefined)(error)
   }
   try {
     const buffer = Buffer.alloc(Math.max(0, fstatSync(file).size - position))

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { unzipSync } from 'fflate'
+import { type FlateError, unzipSync } from 'fflate'
 import { CliError } from '../command/cli-error.ts'
 import { PassJson } from './apple-pass-json.ts'
 import { SignatureError, verifySignature } from './apple-signature.ts'
@@ -125,7 +125,7 @@ export function unzip(archive: Buffer): Map<string, Buffer> {
     return new Map([...names].map((name) => [name, Buffer.from(files[name]!)]))
   } catch (error) {
     if (error instanceof ZipError) throw error
-    throw new ZipError(reasons[codeOf(error)] ?? 'the archive is cut off or damaged', { cause: error })
+    throw new ZipError(reasons[(error as FlateError).code] ?? 'the archive is cut off or damaged', { cause: error })
   }
 }
 
@@ -133,8 +133,4 @@ export function unzip(archive: Buffer): Map<string, Buffer> {
 const reasons: Record<number, string> = {
   13: 'it is not a ZIP archive',
   14: 'a file is compressed in a way that phones do not support',
-}
-
-function codeOf(error: unknown): number {
-  return Number((error as { code?: unknown }).code)
 }
