@@ -133,15 +133,15 @@ async function open(link: string, platform: keyof typeof userAgents): Promise<{ 
   throw new CliError(`${link} redirects endlessly`)
 }
 
+const rejections: Record<number, [code: string, reason: string]> = {
+  404: ['LINK_INVALID', 'The link is not valid'],
+  410: ['LINK_REVOKED', 'The link was revoked, or its pass is no longer valid'],
+}
+
 function rejection({ status, header }: Answer): CliError {
-  const reason =
-    status === 410
-      ? 'The link was revoked, or its pass is no longer valid'
-      : status === 404
-        ? 'The link is not valid'
-        : `The link responded with ${status}`
+  const [code, reason] = rejections[status] ?? ['FAILED', `The link responded with ${status}`]
   return new CliError(reason, {
-    code: status === 410 ? 'LINK_REVOKED' : status === 404 ? 'LINK_INVALID' : 'FAILED',
+    code,
     details: { status, retryAfter: header('retry-after') ?? null, correlationId: header('x-correlation-id') ?? null },
   })
 }
