@@ -17,7 +17,7 @@ type Path = (string | number)[]
 
 /** Returns the part of a value at a path, or `undefined` if the value has no such part. */
 export function valueAt(value: unknown, path: Readonly<Path>): unknown {
-  return path.reduce((part: unknown, key) => (part as Record<string, unknown> | undefined)?.[key], value)
+  return path.reduce<unknown>((part, key) => (part as Record<string, unknown> | null | undefined)?.[key], value)
 }
 
 /** Returns a copy of a JSON value in which `change` has replaced each string, but no key. */

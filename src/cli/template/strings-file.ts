@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Definition, type WrittenDefinition } from '../../core/contract/schemas/definition.ts'
 import { type Issue, parseAs } from '../../core/errors.ts'
+import { valueAt } from '../../core/json.ts'
 import { checkDefinition } from '../../core/rules/template/definition.ts'
 import { languagesOf, listTexts, type WrittenText } from '../../core/rules/template/definition-languages.ts'
 import { replaceOwnSync } from '../../files/private-file.ts'
@@ -135,8 +136,8 @@ function inDefault(text: WrittenText, language: string, source: string): Record<
 function checkChanged(definition: WrittenDefinition, changes: readonly Change[]): Issue[] {
   const changed = structuredClone(definition)
   for (const { place, text } of changes) {
-    const holder = place.slice(0, -1).reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], changed)
-    ;(holder as Record<string, unknown>)[place.at(-1)!] = text
+    const holder = valueAt(changed, place.slice(0, -1)) as Record<string, unknown>
+    holder[place.at(-1)!] = text
   }
   const parsed = parseAs(Definition, changed)
   const issues = 'issues' in parsed ? parsed.issues : checkDefinition(parsed.value)

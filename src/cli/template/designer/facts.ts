@@ -1,6 +1,6 @@
 import { factKind } from '../../../core/contract/schemas/about.ts'
 import type { PassType } from '../../../core/contract/schemas/definition.ts'
-import { isJsonObject } from '../../../core/json.ts'
+import { isJsonObject, valueAt } from '../../../core/json.ts'
 import { appleOf, transitTypes } from '../../../core/rules/display/about.ts'
 import { isTimeZone } from '../../../core/rules/redemption/time-zones.ts'
 import type { FieldContext } from './fields.ts'
@@ -72,10 +72,10 @@ export function readFacts(
   const isOneSeat = Array.isArray(tags.seats) && tags.seats.length === 1
   for (const { tag, fact } of rows) {
     if (tag.startsWith('seats.') && !isOneSeat) continue
-    const text = factText(fact, valueAt(tags, tag))
+    const text = factText(fact, valueAt(tags, tag.split('.')))
     if (text === undefined || !hasBothDegrees(tag, tags)) continue
     take(rest, tag)
-    if (valueAt(facts, fact) !== undefined) continue
+    if (valueAt(facts, fact.split('.')) !== undefined) continue
     const placeholder = sharedPlaceholder(tag, text, rows, tags, context) ?? newPlaceholder(tag, fact, text, context)
     if (required.includes(fact)) context.variables.require(placeholder)
     placeholders.set(tag, placeholder)
@@ -99,7 +99,7 @@ function dropDerivedTags(tags: JsonObject): void {
 /** Whether a latitude has its longitude, and vice versa; always `true` for a tag that is not a coordinate. */
 function hasBothDegrees(tag: string, tags: JsonObject): boolean {
   const other = tag.replace(/(latitude|longitude)$/, (name) => (name === 'latitude' ? 'longitude' : 'latitude'))
-  return other === tag || factText(other, valueAt(tags, other)) !== undefined
+  return other === tag || factText(other, valueAt(tags, other.split('.'))) !== undefined
 }
 
 function kindOf(path: string): ReturnType<typeof factKind> {
@@ -123,7 +123,7 @@ function sharedPlaceholder(
   tags: JsonObject,
   { variables, fieldsByValue }: FieldContext,
 ): string | undefined {
-  const others = rows.filter((row) => row.tag !== tag && factText(row.fact, valueAt(tags, row.tag)) === text)
+  const others = rows.filter((row) => row.tag !== tag && factText(row.fact, valueAt(tags, row.tag.split('.'))) === text)
   const fields = fieldsByValue.get(text) ?? []
   if (others.length > 0 || fields.length !== 1) return undefined
   const [{ key, placeholder }] = fields as [(typeof fields)[number]]
@@ -166,10 +166,6 @@ function withVariables(value: unknown, tags: OtherTags, path: string[] = []): un
   if (text === '' || text.length > 1000 || /^(?:PK|rgb\(|#)|^[A-Z]{3}$/.test(text)) return value
   const format = typeof value === 'number' ? 'number' : toTimestamp(text) === undefined ? 'text' : 'date-time'
   return tags.context.variables.add({ key: path.at(-1)!, format, example: text })
-}
-
-function valueAt(value: unknown, path: string): unknown {
-  return path.split('.').reduce((part, key) => (Object(part) as Record<string, unknown>)[key], value)
 }
 
 /** Removes a value, and the objects and lists that become empty. */

@@ -6,6 +6,7 @@ import {
   type PassType,
 } from '../../../core/contract/schemas/definition.ts'
 import { type Issue, parseAs } from '../../../core/errors.ts'
+import { valueAt } from '../../../core/json.ts'
 import { inLanguage } from '../../../core/rules/template/definition-languages.ts'
 import { NIL_UUID } from '../../../core/uuid.ts'
 import { plainPng } from '../../../files/plain-png.ts'
@@ -123,7 +124,7 @@ function nilIds(images: object): Record<string, unknown> {
  */
 function remove(root: object, path: Issue['path']): Issue['path'] {
   for (let length = path.length; length > 1; length -= 1) {
-    const holder = path.slice(0, length - 1).reduce<unknown>((value, key) => Object(value)[key], root)
+    const holder = valueAt(root, path.slice(0, length - 1))
     const key = path[length - 1]!
     if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, key)) continue
     if (Array.isArray(holder)) holder.splice(Number(key), 1)
