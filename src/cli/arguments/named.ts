@@ -132,10 +132,9 @@ export function listCandidates(kind: NamedKind, client: Client, signal?: AbortSi
 }
 
 const candidates: Record<NamedKind, (client: Client, options?: CallOptions) => AsyncGenerator<Candidate>> = {
-  async *project({ projects }, options) {
-    for await (const { id, name } of paginate((call) => projects.list(call, options), {}))
-      yield { id, key: null, names: [name] }
-  },
+  project: ({ projects }, options) => byName(paginate((call) => projects.list(call, options), {})),
+  zone: ({ zones }, options) => byName(paginate((call) => zones.list(call, options), {})),
+  door: ({ doors }, options) => byName(paginate((call) => doors.list(call, options), { revoked: false })),
   async *template({ templates }, options) {
     for await (const { id, key, name } of paginate((call) => templates.list(call, options), {}))
       yield { id, key, names: [name] }
@@ -152,14 +151,10 @@ const candidates: Record<NamedKind, (client: Client, options?: CallOptions) => A
     ))
       yield { id, key: name, names: [passTypeIdentifier ?? issuerId ?? ''] }
   },
-  async *zone({ zones }, options) {
-    for await (const { id, name } of paginate((call) => zones.list(call, options), {}))
-      yield { id, key: null, names: [name] }
-  },
-  async *door({ doors }, options) {
-    for await (const { id, name } of paginate((call) => doors.list(call, options), { revoked: false }))
-      yield { id, key: null, names: [name] }
-  },
+}
+
+async function* byName(rows: AsyncIterable<{ id: string; name: string }>): AsyncGenerator<Candidate> {
+  for await (const { id, name } of rows) yield { id, key: null, names: [name] }
 }
 
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
