@@ -3,31 +3,15 @@ import type { Counts, Decision } from '../engine.ts'
 import {
   type JournalEntry,
   KEPT_CONFLICTS,
-  type Meta,
   RECENT_DECISIONS,
   type StoredDecision,
-  type Table,
   type Transaction,
   type UploadResult,
 } from './engine-store.ts'
+import { metaOf, removeSeqs, setMeta } from './rows.ts'
 import { changeZone, learnZones } from './zone-rows.ts'
 
 export const NO_SCANS: Counts = { accepted: 0, turnedAway: 0, left: 0 }
-
-export async function metaOf<K extends keyof Meta>(tx: Transaction, name: K): Promise<Meta[K] | undefined> {
-  return (await tx.get('meta', name))?.value as Meta[K] | undefined
-}
-
-export function setMeta<K extends keyof Meta>(tx: Transaction, name: K, value: Meta[K]): Promise<void> {
-  return tx.put('meta', [{ name, value }])
-}
-
-export function removeSeqs(tx: Transaction, table: Table, rows: readonly { seq?: number }[]): Promise<void> {
-  return tx.remove(
-    table,
-    rows.map(({ seq }) => seq!),
-  )
-}
 
 export async function decisionOf(tx: Transaction, externalRef: string): Promise<StoredDecision | undefined> {
   return (await tx.find('decisions', 'externalRef', externalRef))[0]

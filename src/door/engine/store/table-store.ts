@@ -2,17 +2,7 @@ import type { SnapshotItem } from '../../../core/contract/scans/scanner.ts'
 import type { Attempt } from '../../../core/rules/door/outcome.ts'
 import { isListed } from '../../../core/rules/door/own-scans.ts'
 import type { Decision } from '../engine.ts'
-import {
-  decisionOf,
-  metaOf,
-  NO_SCANS,
-  record,
-  recordUndo,
-  removeSeqs,
-  setMeta,
-  settleUpload,
-  trim,
-} from './decision-rows.ts'
+import { decisionOf, NO_SCANS, record, recordUndo, settleUpload, trim } from './decision-rows.ts'
 import {
   type Attempted,
   type Identity,
@@ -30,6 +20,7 @@ import {
   type UploadResult,
 } from './engine-store.ts'
 import { factsOf, matching } from './list-facts.ts'
+import { metaOf, removeSeqs, setMeta } from './rows.ts'
 import { changeZone, isHeld, type LearnOptions, learnZones, ZONE_TABLES, zonesOf } from './zone-rows.ts'
 
 /** The number of passes to read at a time. All passes of a list (up to 100,000) would exceed the memory of a phone. */

@@ -1,12 +1,13 @@
 import { changeAtDoor } from '../../../core/rules/door/presence-at-door.ts'
 import type { KnownZone } from '../engine.ts'
 import type { HeldCount, JournalEntry, ServerZone, Transaction } from './engine-store.ts'
+import { metaOf, removeSeqs, setMeta } from './rows.ts'
 
 /** The tables that the functions of this file use. */
 export const ZONE_TABLES = ['meta', 'journal'] as const
 
 export async function zonesOf(tx: Transaction): Promise<readonly KnownZone[]> {
-  return ((await tx.get('meta', 'zones'))?.value as KnownZone[] | undefined) ?? []
+  return (await metaOf(tx, 'zones')) ?? []
 }
 
 export function isHeld<Entry extends JournalEntry>(entry: Entry): entry is Entry & HeldCount {
@@ -47,14 +48,11 @@ export async function learnZones(
     return { id, name, capacity, whenFull, resetAt, inside, at }
   })
   const others = areAll ? [] : known.filter(({ id }) => !learned.some((zone) => zone.id === id))
-  await tx.put('meta', [{ name: 'zones', value: [...others, ...learned] }])
+  await setMeta(tx, 'zones', [...others, ...learned])
   const isOver = (entry: JournalEntry) =>
     learned.some((zone) => entry.adjustment?.zoneId === zone.id && changeAtDoor(entry, zone) === 0)
   const held = (await tx.find('journal', 'rejection')).filter(isHeld)
-  await tx.remove(
-    'journal',
-    [...pending, ...held].filter(isOver).map(({ seq }) => seq!),
-  )
+  await removeSeqs(tx, 'journal', [...pending, ...held].filter(isOver))
 }
 
 /** Adds a pending change of this door to the number of people inside a zone (`sign` 1), or removes the change (-1). */
@@ -62,5 +60,5 @@ export async function changeZone(tx: Transaction, entry: JournalEntry, sign: 1 |
   if (!entry.movement && !entry.adjustment) return
   const zones = await zonesOf(tx)
   const changed = zones.map((zone) => ({ ...zone, inside: zone.inside + sign * changeAtDoor(entry, zone) }))
-  await tx.put('meta', [{ name: 'zones', value: changed }])
+  await setMeta(tx, 'zones', changed)
 }
