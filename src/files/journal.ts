@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, fsyncSync, openSync, readSync, truncateSync, writeFileSync } from 'node:fs'
+import { closeSync, fsyncSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { parseJson } from '../core/json.ts'
 import { ifMissing, openPrivateSync, replacePrivateSync, withPath } from './private-file.ts'
 
@@ -44,17 +44,21 @@ export function continueJournal<Entry>(path: string, end: number): JournalFile<E
 }
 
 /**
- * Reads the lines of a journal from a position, 0 by default. Includes invalid lines, but not a last line without a
- * newline. Returns `undefined` if the file does not exist.
+ * Reads the lines of a journal. Includes invalid lines, but not a last line without a newline. Returns `undefined` if
+ * the file does not exist.
  */
-export function readJournal(path: string, from = 0): JournalLine[] | undefined {
-  const bytes = readFrom(path, from)
-  if (!bytes) return undefined
+export function readJournal(path: string): JournalLine[] | undefined {
+  let bytes: Buffer
+  try {
+    bytes = readFileSync(path)
+  } catch (error) {
+    return ifMissing(undefined)(error)
+  }
   const lines: JournalLine[] = []
   for (let start = 0; ; ) {
     const end = bytes.indexOf('\n', start) + 1
     if (end === 0) return lines
-    lines.push({ value: parseJson(bytes.toString('utf8', start, end)), end: from + end })
+    lines.push({ value: parseJson(bytes.toString('utf8', start, end)), end })
     start = end
   }
 }
@@ -82,19 +86,4 @@ function openJournal<Entry>(path: string, flags: 'a' | 'ax'): JournalFile<Entry>
 
 function lineOf(value: unknown): string {
   return `${JSON.stringify(value)}\n`
-}
-
-function readFrom(path: string, position: number): Buffer | undefined {
-  let file: number
-  try {
-    file = openSync(path, 'r')
-  } catch (error) {
-    return ifMissing(undefined)(error)
-  }
-  try {
-    const buffer = Buffer.alloc(Math.max(0, fstatSync(file).size - position))
-    return buffer.subarray(0, readSync(file, buffer, 0, buffer.length, position))
-  } finally {
-    closeSync(file)
-  }
 }
