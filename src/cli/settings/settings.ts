@@ -108,13 +108,13 @@ export function profileInUse(flag?: string): Connection['profile'] {
 }
 
 /** Returns the environment variables that are set and override a stored profile, for the message of `login`. */
-export function overridingVariables(environment: Environment = process.env): string[] {
-  return ['PASSES_URL', 'PASSES_TOKEN', 'PASSES_PROFILE'].filter((name) => given(environment[name]))
+export function overridingVariables(): string[] {
+  return ['PASSES_URL', 'PASSES_TOKEN', 'PASSES_PROFILE'].filter(isSet)
 }
 
 /** Returns a signing secret from the flag or the variable. The variable keeps the secret out of the process list. */
-export function webhookSecret(flag: string | undefined, environment: Environment = process.env): string | undefined {
-  return flag || environment.PASSES_WEBHOOK_SECRET || undefined
+export function webhookSecret(flag: string | undefined): string | undefined {
+  return flag || process.env.PASSES_WEBHOOK_SECRET || undefined
 }
 
 export function canColor(stream: ColorStream, environment: Environment = process.env): boolean {
@@ -154,8 +154,8 @@ export function environmentWithoutSettings(environment: Environment = process.en
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PASSES_')))
 }
 
-export function environmentWith(added: Environment, environment: Environment = process.env): Environment {
-  return { ...environment, ...added }
+export function environmentWith(added: Environment): Environment {
+  return { ...process.env, ...added }
 }
 
 export function canAnimate(stream: { isTTY?: boolean }, environment: Environment = process.env): boolean {
@@ -166,13 +166,13 @@ export function devicesFolder(environment: Environment = process.env): string {
   return join(baseFolder(environment, 'XDG_DATA_HOME', '.local/share'), 'passes', 'devices')
 }
 
-export function completionFolder(environment: Environment = process.env): string {
-  return join(baseFolder(environment, 'XDG_CACHE_HOME', '.cache'), 'passes', 'completion')
+export function completionFolder(): string {
+  return join(baseFolder(process.env, 'XDG_CACHE_HOME', '.cache'), 'passes', 'completion')
 }
 
 /** Returns the folder in which `webhook listen` of a profile records its local address. */
-export function listenersFolder(profile: string, environment: Environment = process.env): string {
-  const state = baseFolder(environment, 'XDG_STATE_HOME', '.local/state')
+export function listenersFolder(profile: string): string {
+  const state = baseFolder(process.env, 'XDG_STATE_HOME', '.local/state')
   return join(state, 'passes', 'listeners', encodeURIComponent(profile))
 }
 
@@ -242,12 +242,12 @@ export function requireClearSwitches(
   }
 }
 
-export function ownVariables(environment: Environment = process.env): string[] {
-  return Object.keys(environment).filter((name) => name.startsWith('PASSES_'))
+export function ownVariables(): string[] {
+  return Object.keys(process.env).filter((name) => name.startsWith('PASSES_'))
 }
 
-export function isSet(variable: string, environment: Environment = process.env): boolean {
-  return given(environment[variable]) !== undefined
+export function isSet(variable: string): boolean {
+  return given(process.env[variable]) !== undefined
 }
 
 function given(value: string | undefined): string | undefined {
