@@ -42,8 +42,8 @@ function polled<F, T>(scope: Scope | null, load: Load<F, T>): Source<F, T> {
 }
 
 /** Creates a source that is loaded after each scan. */
-function afterScans<F, T>(scope: Scope, load: Load<F, T>): Source<F, T> {
-  return { scope, load, isTouchedBy: (type) => type === 'pass.scanned' }
+function afterScans<F, T>(load: Load<F, T>): Source<F, T> {
+  return { scope: 'scans:read', load, isTouchedBy: (type) => type === 'pass.scanned' }
 }
 
 /** Creates a source that is loaded after each event. */
@@ -58,7 +58,7 @@ const SHOWN = 5
 
 export const zoneSources = {
   zones: {
-    ...afterScans('scans:read', ({ api, projectId }: ZoneFacts) => listAll(api.zones.list, { projectId })),
+    ...afterScans(({ api, projectId }: ZoneFacts) => listAll(api.zones.list, { projectId })),
     // Poll the zones, because adjustments and resets have no event.
     isPolled: true as const,
   },
@@ -75,20 +75,16 @@ export const boardSources = {
   ),
   freshness: polled('passes:read', ({ api, projectId }: Facts) => api.wallets.slo({ query: { projectId } })),
   scanTotals: afterScans(
-    'scans:read',
     ({ api, projectId, from }: Facts) => api.scans.stats({ query: { projectId, from } }) as Promise<ScanStats>,
   ),
-  scanGates: afterScans('scans:read', ({ api, projectId, from }: Facts) => loadGates(api, projectId, from)),
+  scanGates: afterScans(({ api, projectId, from }: Facts) => loadGates(api, projectId, from)),
   /** The entries at each gate, polled every few seconds, because entries per minute also decrease without an event. */
   pace: polled('scans:read', ({ api, projectId, paceFrom }: Facts) => loadGates(api, projectId, paceFrom)),
   scanHours: afterScans(
-    'scans:read',
     ({ api, projectId, from, timeZone: zone }: Facts) =>
       api.scans.stats({ query: { projectId, from, by: 'hour', zone } }) as Promise<ScanStatsByTime>,
   ),
-  latestScans: afterScans('scans:read', ({ api, projectId }: Facts) =>
-    api.scans.list({ query: { projectId, limit: RECENT } }),
-  ),
+  latestScans: afterScans(({ api, projectId }: Facts) => api.scans.list({ query: { projectId, limit: RECENT } })),
   broadcasts: polled('pass-notifications:read', async ({ api, projectId: id }: Facts) => {
     const { items } = await api.broadcasts.list({ params: { id }, query: { limit: SHOWN } })
     const statsOf = ({ id: broadcastId, status }: Broadcast) =>
@@ -131,7 +127,7 @@ export const passSources = {
     return new TextDecoder().decode(html)
   }),
   redemption: afterEvents('scans:read', ({ api, passId: id }: PassFacts) => api.scans.explain({ params: { id } })),
-  scans: afterScans('scans:read', ({ api, passId }: PassFacts) => api.scans.list({ query: { passId, limit: 50 } })),
+  scans: afterScans(({ api, passId }: PassFacts) => api.scans.list({ query: { passId, limit: 50 } })),
   notifications: polled('pass-notifications:read', ({ api, passId: id }: PassFacts) =>
     api.notifications.list({ params: { id }, query: { limit: 50 } }),
   ),
