@@ -417,7 +417,7 @@ test('without the server finds names, lists candidates of ambiguous codes, and a
     ['accepted', 2],
     ['accepted', 3],
   ])
-  expect(await engine.look(passes[0]!.id)).toMatchObject({ group: { size: 3, used: 3, open: [] } })
+  expect(await engine.findGroup(passes[0]!.id)).toMatchObject({ size: 3, used: 3, open: [] })
   // The question which pass is meant does not count as a rejection.
   await phone.until(({ counts }) => counts.accepted === 3)
   expect(engine.state.counts.turnedAway).toBe(0)

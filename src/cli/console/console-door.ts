@@ -133,7 +133,7 @@ export async function createDoor(options: DoorOptions) {
 
   async function reverse(scan: Outcome): Promise<Outcome> {
     const undone = await engine.undo({ ...scan, failure: null, isUndone: false, isPending: false })
-    const { group = null } = (scan.passId !== null && (await engine.look(scan.passId))) || {}
+    const group = scan.passId === null ? null : ((await engine.findGroup(scan.passId)) ?? null)
     const { zoneId, direction } = scan
     const movement = zoneId === undefined ? {} : { zoneId, direction }
     return {

@@ -44,8 +44,8 @@ export interface DoorEngine {
   undo(decision: Decision): Promise<Decision>
   /** Returns the passes in the stored list that have a text in their name or external ID, exact matches first. */
   search(text: string, limit: number): Promise<Candidate[]>
-  /** Returns a pass of the stored list with the state of its group; `undefined` if the list lacks the pass. */
-  look(passId: string): Promise<{ candidate: Candidate; group: DoorGroup | null } | undefined>
+  /** Returns the group of a pass, or `null` if it has none; `undefined` if the stored list lacks the pass. */
+  findGroup(passId: string): Promise<DoorGroup | null | undefined>
   /**
    * Returns the number of people admitted at each gate of the project since midnight on this phone; `undefined` if it
    * is not available.

@@ -1,5 +1,4 @@
 import type { Snapshot } from '../../core/contract/scans/scanner.ts'
-import type { DoorGroup } from '../../core/contract/schemas/scan-shapes.ts'
 import { groupOf } from '../../core/rules/door/evaluate-offline.ts'
 import { candidateOfItem, searchByName } from '../../core/rules/door/matches.ts'
 import type { Candidate } from '../../core/rules/door/outcome.ts'
@@ -128,7 +127,7 @@ async function fetchList(
 }
 
 /** The read-only part of an engine: lookups in the stored list of passes, and the counts of the server. */
-export interface LookUp extends Pick<DoorEngine, 'search' | 'look' | 'gates'> {
+export interface LookUp extends Pick<DoorEngine, 'search' | 'findGroup' | 'gates'> {
   /** Makes the next search read the names again. Call it when the list has changed. */
   forgetNames(): void
 }
@@ -143,14 +142,13 @@ export function createLookUp({ store, server, clock, identity }: EngineContext):
       names ??= store().names()
       return searchByName(await names, text, limit).map(candidateOfItem)
     },
-    look(passId) {
-      return store().look(passId, (facts): { candidate: Candidate; group: DoorGroup | null } => {
+    findGroup(passId) {
+      return store().look(passId, (facts) => {
         const [item] = facts.matches.items
         const attempt = { at: clock.now(), scanContextKey: null }
         const movement = identity()?.door.movement
         const presenceOf = movement && facts.presenceIn(movement, attempt.at)
-        const group = groupOf(item!, attempt, { ...facts, presenceOf, isAccepted: false })
-        return { candidate: candidateOfItem(item!), group }
+        return groupOf(item!, attempt, { ...facts, presenceOf, isAccepted: false })
       })
     },
     async gates() {
