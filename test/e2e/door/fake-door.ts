@@ -152,7 +152,7 @@ class FakeEngine implements DoorEngine {
       { gate: null, accepted: 1 },
     ]
   }
-  async look() {
+  async findGroup() {
     return undefined
   }
   retry(): void {
