@@ -8,18 +8,18 @@ export const MAX_IMPORTED_DEVICES = 100
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to reject
 const WITHOUT_CONTROL_CHARACTERS = /^[^\x00-\x1f\x7f-\x9f]*$/
 
-/** Returns the schema of a name. Control characters are rejected, because URLs and files contain the name. */
-const name = (max: number) => text(1, max).regex(WITHOUT_CONTROL_CHARACTERS, 'Must not contain control characters')
+/** A name without control characters, because URLs and files contain the name. */
+const Name = text(1, 255).regex(WITHOUT_CONTROL_CHARACTERS, 'Must not contain control characters')
 
 /** A device of an imported pass, as the PassKit web service identifies it. */
 const ImportedDevice = z.strictObject({
-  deviceLibraryIdentifier: name(255),
+  deviceLibraryIdentifier: Name,
   pushToken: z.string().regex(/^[0-9A-Za-z]{1,200}$/, 'Must be up to 200 digits and letters'),
 })
 
 /** The fields that an imported pass has in addition to those of a created pass. */
 export const importedFields = {
-  serialNumber: name(255).optional().describe('The serial number of the pass in Apple Wallet.'),
+  serialNumber: Name.optional().describe('The serial number of the pass in Apple Wallet.'),
   passTypeIdentifier: text(1, 255)
     .optional()
     .describe('The pass type of the pass. Must be the pass type of the identity.'),
