@@ -16,7 +16,7 @@ import {
   findChanges,
   findStored,
   pushTemplate,
-  withStoredImages,
+  withImageIds,
 } from '../template/template-push.ts'
 import type { DesiredState, LimitsFile, ProjectFile, SecretsFile, WebhookFile } from './files.ts'
 
@@ -215,7 +215,7 @@ async function planTemplate(
     const projectId = typeof file.project === 'string' ? projectIds.get(file.project) : file.project
     return (await pushTemplate(client, file, { publish, projectId })).outcome
   }
-  const definition = await withStoredImages(client, file, stored?.newest)
+  const definition = await withImageIds(client, file)
   const changes = changesTo(stored, stored?.newest, file, definition)
   const { stage } = stored?.newest ?? {}
   if (publish && stage === 'draft') changes.push({ path: 'stage', before: 'draft', after: 'published' })

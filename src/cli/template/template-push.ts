@@ -5,8 +5,7 @@ import type { WrittenDefinition } from '../../core/contract/schemas/definition.t
 import type { Warning } from '../../core/contract/schemas/warnings.ts'
 import type { TemplateVersion } from '../../core/contract/templates/template-versions.ts'
 import type { Template } from '../../core/contract/templates/templates.ts'
-import { valueAt } from '../../core/json.ts'
-import { NIL_UUID } from '../../core/uuid.ts'
+import { contentId } from '../../core/ids.ts'
 import { CliError } from '../command/cli-error.ts'
 import { printable } from '../command/output.ts'
 import { requirePublishable, type TemplateFile } from './template-file.ts'
@@ -197,35 +196,11 @@ export function changesIn(stored: object, wanted: object): Change[] {
   return findChanges(Object.fromEntries(given.map(([name]) => [name, there.get(name)])), Object.fromEntries(given))
 }
 
-/** Returns the definition of a file, with the ids of identical stored images and the nil id for any other image. */
-export async function withStoredImages(
-  client: Client,
-  file: TemplateFile,
-  version: StoredVersion | undefined,
-): Promise<WrittenDefinition> {
-  const ids = await Promise.all(
-    file.images.map(async ({ name, place, bytes }) => {
-      const id = textAt(version?.definition, place)
-      const isSame = id !== undefined && (await findImage(client, id))?.equals(bytes)
-      return [name, isSame ? id : NIL_UUID] as const
-    }),
-  )
-  return file.withImages(new Map(ids))
-}
-
-function textAt(value: unknown, place: readonly (string | number)[]): string | undefined {
-  const found = valueAt(value, place)
-  return typeof found === 'string' ? found : undefined
-}
-
-/** Downloads an image; `undefined` if it does not exist, because drafts can name missing images. */
-async function findImage(client: Client, id: string): Promise<Buffer | undefined> {
-  try {
-    return Buffer.from((await client.request({ method: 'GET', path: `/images/${id}` })).body)
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return undefined
-    throw error
-  }
+/** Returns the definition of a file with the ids that its images have on the server, whether or not they are uploaded. */
+export async function withImageIds(client: Client, file: TemplateFile): Promise<WrittenDefinition> {
+  if (file.images.length === 0) return file.withImages(new Map())
+  const { workspaceId } = await client.tokens.current()
+  return file.withImages(new Map(file.images.map(({ name, bytes }) => [name, contentId(workspaceId, bytes)])))
 }
 
 /** A value that differs, with its path. `before` or `after` is missing if that side has no value. */

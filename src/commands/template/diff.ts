@@ -1,7 +1,7 @@
 import { DIFFERENT } from '../../cli/command/cli-error.ts'
 import { ClientCommand } from '../../cli/command/client-command.ts'
 import { readTemplateFiles, requireKeys, templateFileArgs } from '../../cli/template/template-file.ts'
-import { changesTo, findStored, showChanges, withStoredImages } from '../../cli/template/template-push.ts'
+import { changesTo, findStored, showChanges, withImageIds } from '../../cli/template/template-push.ts'
 
 export default class TemplateDiff extends ClientCommand {
   static override summary = 'Show differences between template files and the server.'
@@ -26,7 +26,7 @@ export default class TemplateDiff extends ClientCommand {
     const found = []
     for (const file of files) {
       const stored = await findStored(client, file)
-      const definition = await withStoredImages(client, file, stored?.newest)
+      const definition = await withImageIds(client, file)
       const changes = changesTo(stored, stored?.newest, file, definition)
       const state = !stored ? 'missing' : changes.length > 0 ? 'different' : 'equal'
       found.push({ file: file.path, key: file.key, state, changes })

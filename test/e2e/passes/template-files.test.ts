@@ -1,5 +1,6 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { festival, museum, writeBundle } from '../../cli/template/designer-bundles.ts'
 import { temporaryFolder } from '../../support/databases.ts'
@@ -83,6 +84,21 @@ test('diff shows how a file and the server differ, sends nothing, and exits with
   expect(stdout.split('\n').slice(1, 3)).toEqual(['- name: "Ticket"', '+ name: "New"'])
   expect(stdout).toContain('- definition.design.images.icon: ')
   expect((await server.client.workspace.get()).usage!.storedBytes).toBeLessThan(200_000)
+})
+
+test('diff finds a file equal after its push, even if the server stores its image without metadata', async () => {
+  const server = await shared()
+  const file = join(folderOf({ 'ticket.json': ticket }), 'ticket.json')
+  const image = sharp({ create: { width: 660, height: 660, channels: 3, background: '#22313f' } })
+  writeFileSync(
+    join(file, '../images/icon.png'),
+    await image
+      .withExif({ IFD0: { ImageDescription: 'Icon' } })
+      .png()
+      .toBuffer(),
+  )
+  await run(['template', 'push', file], server)
+  expect(await json(['diff', file], server)).toMatchObject({ exitCode: 0, value: [{ state: 'equal', changes: [] }] })
 })
 
 test('pulling and pushing a template leaves it unchanged', async () => {
