@@ -20,7 +20,7 @@ export async function readJsonFile<T extends z.ZodType>(
   schema: T,
   kind: string,
 ): Promise<JsonFile<z.output<T>>> {
-  const text = (await readNamed(path)).toString()
+  const text = decodeText(path, await readNamed(path))
   const json = parseText(path, text)
   const lossy = listIssues(findLossyNumbers(text))
   if (lossy.length > 0) throw await fileError({ path, text }, 'contains numbers that JSON readers can change', lossy)
@@ -69,6 +69,22 @@ class FileErrors extends CliError {
       details: { files: errors.map(({ message, details }) => ({ message, ...details })) },
     })
     this.errors = errors
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Returns the text without a byte order mark, which editors on Windows add and `JSON.parse` rejects. */
+function decodeText(path: string, bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes)
+  } catch (error) {
+    throw new CliError(`${path} is not valid UTF-8`, {
+      code: 'INVALID_FORMAT',
+      hint: 'save the file as UTF-8.',
+      details: { file: path },
+      cause: error,
+    })
   }
 }
 

@@ -42,3 +42,13 @@ test.each([
     )
   },
 )
+
+test('reads a file with a byte order mark, and rejects a file that is not UTF-8', async () => {
+  const path = join(temporaryFolder(), 'file.json')
+  writeFileSync(path, '\uFEFF{ "name": "Caf\u00e9" }')
+  expect(await readJsonFile(path, z.unknown(), 'a file')).toMatchObject({ value: { name: 'Caf\u00e9' } })
+  for (const encoding of ['latin1', 'utf16le'] as const) {
+    writeFileSync(path, '{ "name": "Caf\u00e9" }', encoding)
+    await expect(readJsonFile(path, z.unknown(), 'a file')).rejects.toThrow(`${path} is not valid UTF-8`)
+  }
+})
