@@ -19,6 +19,8 @@ export class DevFiles {
   readonly #path: string
   readonly #rows: string | undefined
   #file: TemplateFile | undefined
+  /** The file that made the last read fail, such as a missing image. Watched, so that its repair is noticed. */
+  #unusable: string | undefined
   /** Cached, because reading rows is slow, and most changes concern only the template. */
   #holders: { version: string; holders: Holder[] } | undefined
 
@@ -30,14 +32,18 @@ export class DevFiles {
   /** Returns the absolute paths of all files that were read, to watch them for changes. */
   paths(): string[] {
     const images = this.#file?.images.map(({ path }) => path) ?? []
-    return [this.#path, ...(this.#rows === undefined ? [] : [this.#rows]), ...images].map((path) => resolve(path))
+    const paths = [this.#path, this.#rows, ...images, this.#unusable].filter((path) => path !== undefined)
+    return [...new Set(paths.map((path) => resolve(path)))]
   }
 
   /** Reads all files again. Returns errors as lines with positions. */
   async read() {
     try {
-      return { content: await this.#readContent() }
+      const content = await this.#readContent()
+      this.#unusable = undefined
+      return { content }
     } catch (error) {
+      this.#unusable = fileOf(error)
       const { message, reasons } = describeFailure(error)
       return { faults: [message, ...reasons] }
     }
@@ -70,6 +76,11 @@ export class DevFiles {
     if (this.#holders?.version !== version) this.#holders = { version, holders: await readHolders(path) }
     return this.#holders.holders
   }
+}
+
+function fileOf(error: unknown): string | undefined {
+  const file: unknown = error instanceof CliError ? error.details.file : Object(error).path
+  return typeof file === 'string' ? file : undefined
 }
 
 /** Reads the first rows in the format of `passes issue`: externalPassId, label, and a column for each variable. */

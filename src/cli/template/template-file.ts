@@ -257,9 +257,10 @@ export async function readImage(path: string, use?: string): Promise<ImageFile> 
   const bytes = await readNamed(path)
   const what = use === undefined ? path : `${path} (${use})`
   const contentType = imageTypeOf(bytes)
-  if (!contentType) throw new CliError(`${what} is neither PNG nor JPEG`)
+  const details = { file: path }
+  if (!contentType) throw new CliError(`${what} is neither PNG nor JPEG`, { details })
   if (bytes.length > MAX_IMAGE_BYTES) {
-    throw new CliError(`${what} has ${bytes.length} bytes; at most ${MAX_IMAGE_BYTES} are allowed`)
+    throw new CliError(`${what} has ${bytes.length} bytes; at most ${MAX_IMAGE_BYTES} are allowed`, { details })
   }
   return { path, contentType, bytes }
 }
