@@ -1,4 +1,4 @@
-import type { WrittenDefinition } from '../../../core/contract/schemas/definition.ts'
+import type { Definition, WrittenDefinition } from '../../../core/contract/schemas/definition.ts'
 import {
   type templateVersions as contract,
   TemplateVersion,
@@ -6,9 +6,10 @@ import {
 } from '../../../core/contract/templates/template-versions.ts'
 import { ApiError, below, listIssues, validationError } from '../../../core/errors.ts'
 import { hasClassKeys } from '../../../core/rules/template/class-key.ts'
-import { checkDefinition } from '../../../core/rules/template/definition.ts'
+import { checkDefinition, sampleScope } from '../../../core/rules/template/definition.ts'
 import { inLanguage } from '../../../core/rules/template/definition-languages.ts'
 import { namedImages } from '../../../core/rules/template/image-choice.ts'
+import type { Scope } from '../../../core/rules/template/placeholder.ts'
 import { checkRenderWork } from '../../../core/rules/template/render-work.ts'
 import type { Repositories } from '../../../storage/store.ts'
 import type { StoredVersion } from '../../../storage/templates/template-versions-repository.ts'
@@ -97,11 +98,12 @@ export const templateVersions: Handlers<typeof contract> = {
     const version = (await store.templateVersions.find(workspaceId, params.id)) ?? missing(params.id)
     const template = (await store.templates.find(workspaceId, version.templateId)) ?? missing(params.id)
     const definition = inLanguage(version.definition)
+    const scope = await sampleScopeOf(definition, template, context)
     const isInOne = query.language !== undefined || query.format === 'html'
     const sample = await renderOr(() =>
       isInOne
-        ? samplePassIn(definition, template.passType, query.language)
-        : sampleInLanguages(definition, template.passType),
+        ? samplePassIn(definition, template.passType, { scope, language: query.language })
+        : sampleInLanguages(definition, template.passType, scope),
     )
     const warnings = await findTemplateWarnings(version, context)
     const wallets = await walletsOfProject(template.projectId, context)
@@ -152,6 +154,16 @@ async function checkPublishable(
     issues.push(...(await findPlatformIssues(inLanguage(definition), passType, options)))
   }
   if (issues.length > 0) throw validationError(listIssues(below('definition', issues)))
+}
+
+/** Returns sample values, with the names that passes of the template have. */
+async function sampleScopeOf(
+  definition: Definition,
+  { name, projectId }: StoredTemplate,
+  { store, workspaceId }: RequestContext,
+): Promise<Scope> {
+  const project = projectId === null ? undefined : await store.projects.find(workspaceId, projectId)
+  return new Map(sampleScope(definition)).set('template.name', name).set('project.name', project?.name ?? '')
 }
 
 async function walletsOfProject(projectId: string | null, { store, workspaceId, services }: RequestContext) {

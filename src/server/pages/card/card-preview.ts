@@ -62,9 +62,13 @@ function requireLanguage(known: string[], language: string): void {
 }
 
 /** Returns a sample in a language of the definition. @throws ApiError VALIDATION_ERROR for any other language */
-export function samplePassIn(definition: Definition, passType: PassType, language: string | undefined): WalletPass {
+export function samplePassIn(
+  definition: Definition,
+  passType: PassType,
+  { scope, language }: { scope: Scope; language: string | undefined },
+): WalletPass {
   if (language !== undefined) requireLanguage(languagesOf(writtenOf(definition)), language)
-  return samplePass(inLanguage(definition, language), passType, sampleScope(definition))
+  return samplePass(inLanguage(definition, language), passType, scope)
 }
 
 /** Returns the data that each platform would receive for a pass; null for platforms not configured or not requested. */

@@ -3,9 +3,9 @@ import { contract } from '../../../../src/core/contract/contract.ts'
 import type { TemplateVersion } from '../../../../src/core/contract/templates/template-versions.ts'
 import { useApi } from '../../../support/api.ts'
 import { dialects, testOn } from '../../../support/databases.ts'
-import { definition, makeTemplate, publishedTemplate } from '../../fixtures.ts'
+import { definition, makeProject, makeTemplate, publishedTemplate } from '../../fixtures.ts'
 
-const { list, get, update, delete: remove, publish } = contract.templateVersions
+const { list, get, update, delete: remove, publish, preview } = contract.templateVersions
 const { createVersion } = contract.templates
 const id = '018f2f5e-7c1a-7000-8000-0123456789ab'
 const notFound = { status: 404, errorCode: 'TEMPLATE_NOT_FOUND' }
@@ -42,6 +42,24 @@ describe.each(dialects)('on %s', (dialect) => {
     expect(await workspace.ok(get, { params })).toEqual(changed)
     expect((await workspace.call(remove, { params })).status).toBe(204)
     for (const call of [get, remove, publish]) expect(await workspace.refused(call, { params })).toMatchObject(notFound)
+  })
+
+  testOnce('the preview shows the names of the template and its project', async () => {
+    const workspace = await api.workspace()
+    const project = await makeProject(workspace, 'Spring fair')
+    const primary = [{ key: 'name', label: '{{template.name}}', value: 'at {{project.name}}.' }]
+    const body = { definition: { design: { ...design, fields: { primary } } } }
+    for (const [projectId, shown] of [
+      [project.id, 'at Spring fair.'],
+      [null, 'at .'],
+    ] as const) {
+      const template = await makeTemplate(workspace, { name: 'Day ticket', projectId })
+      const { id } = await workspace.ok(createVersion, { params: { id: template.id }, body })
+      const { card } = (await workspace.ok(preview, { params: { id } })) as { card: unknown }
+      expect(card).toMatchObject({ fields: { primary: [{ label: 'Day ticket', value: shown }] } })
+      const page = await workspace.call(preview, { params: { id }, query: { format: 'html' } })
+      expect(String(page.body)).toContain(shown)
+    }
   })
 
   testOnce('returns a definition complete, with its defaults', async () => {
