@@ -35,7 +35,8 @@ export default class TemplateLint extends BaseCommand {
       for (const file of files) {
         await requirePublishable(file)
         const draft = draftOf(file)
-        await requireNone(file, [...draft.faults, ...(await platformIssuesOf(draft, at))])
+        const imageIssues = [...draft.faults, ...(await finder.findImageIssues(draft))]
+        await requireNone(file, [...imageIssues, ...(await platformIssuesOf(draft, at))])
         const warnings = await finder.find(draft, at)
         const text = warningText(warnings)
         this.log(text === undefined ? `${file.path}: no problems found` : `${file.path}:\n${text}`)

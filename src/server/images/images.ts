@@ -41,15 +41,14 @@ export function createImages(store: Store, decoder: Decoder) {
     const facts = inspectImage(bytes)
     if ('fault' in facts) throw new ImageFault(facts.fault)
     const made = await queue.run(workspaceId, () => decoder.decode({ bytes, sizes }))
-    const { contentType, isAnimated, parts } = facts
-    return { ...made, contentType, isAnimated, parts }
+    const { contentType, parts } = facts
+    return { ...made, contentType, parts }
   }
 
   return {
     /** Creates all files of an image that a pass can need. @throws ImageFault; ApiError if too many uploads wait */
     async accept(workspaceId: string, bytes: Uint8Array): Promise<AcceptedImage> {
       const made = await decode(workspaceId, bytes, appleImageSizes)
-      if (made.isAnimated) throw new ImageFault('is animated, and passes show still images')
       const { contentType, width, height, files, mosaic, orientation } = made
       const data = withOrientation(contentType, Buffer.concat(made.parts), orientation)
       return { contentType, data, width, height, files: [...files.map(toStored), { size: MOSAIC_FILE, data: mosaic }] }

@@ -13,7 +13,6 @@ export interface ImageFacts {
   contentType: ImageType
   width: number
   height: number
-  isAnimated: boolean
   /**
    * The parts of the file that determine the pixels and their colors. The rest is metadata, which can be personal, such
    * as the place of a photo, and bytes after the end of the image, which decoders ignore.
@@ -74,7 +73,6 @@ function inspectPng(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit 
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let size: { width: number; height: number } | undefined
   let hasPixels = false
-  let isAnimated = false
   let metadataBytes = 0
   const parts: Uint8Array[] = []
   let partStart = 0
@@ -91,8 +89,8 @@ function inspectPng(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit 
       size = { width: view.getUint32(at + 8), height: view.getUint32(at + 12) }
       if (size.width === 0 || size.height === 0) return BROKEN_PNG
     } else if (kind === 'IDAT') hasPixels = true
-    else if (kind === 'acTL') isAnimated = true
-    else if (kind !== 'fdAT' && isAncillary(bytes[at + 4]!)) metadataBytes += length
+    else if (kind === 'acTL') return { fault: 'is animated, and passes show still images' }
+    else if (isAncillary(bytes[at + 4]!)) metadataBytes += length
     if (metadataBytes > MAX_PNG_METADATA_BYTES) return tooMuchMetadata(MAX_PNG_METADATA_BYTES)
     const start = at
     at += CHUNK_BYTES + length
@@ -103,7 +101,7 @@ function inspectPng(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit 
     if (kind === 'IEND') break
   }
   parts.push(bytes.subarray(partStart, at))
-  return size && hasPixels ? { ...size, isAnimated, parts } : BROKEN_PNG
+  return size && hasPixels ? { ...size, parts } : BROKEN_PNG
 }
 
 /** Whether decoders can ignore a chunk: the first letter of its type is lower case. */
@@ -201,7 +199,7 @@ function inspectJpeg(bytes: Uint8Array): Omit<ImageFacts, 'contentType'> | Unfit
     }
   }
   parts.push(bytes.subarray(partStart, at))
-  return size && scans > 0 ? { ...size, isAnimated: false, parts } : BROKEN_JPEG
+  return size && scans > 0 ? { ...size, parts } : BROKEN_JPEG
 }
 
 function startsWith(bytes: Uint8Array, text: string): boolean {

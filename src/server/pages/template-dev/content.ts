@@ -1,9 +1,12 @@
 import type { Definition, PassType } from '../../../core/contract/schemas/definition.ts'
 import type { Warning } from '../../../core/contract/schemas/warnings.ts'
+import type { Issue } from '../../../core/errors.ts'
 import type { PixelSize } from '../../../core/rules/lint/lint-facts.ts'
 import type { Mosaic } from '../../../core/rules/lint/mosaic.ts'
 import { sampleScope } from '../../../core/rules/template/definition.ts'
+import { writtenOf } from '../../../core/rules/template/definition-languages.ts'
 import { ImageFault } from '../../../core/rules/template/image.ts'
+import { namedImages } from '../../../core/rules/template/image-choice.ts'
 import type { Scope } from '../../../core/rules/template/placeholder.ts'
 import { checkPassJson, checkVersion } from '../../../wallets/apple/apple-wallet.ts'
 import { imageSizes } from '../../../wallets/apple/image-files.ts'
@@ -82,46 +85,64 @@ export function platformIssuesOf(
 
 /** The image size from which the mosaic (color samples) of a strip is computed, as in an upload to the server. */
 const STRIP: ImageSize[] = [{ ...imageSizes.strip.fit, scale: 3 }]
+const NO_FILES: ImageSize[] = []
 
-/** The size of the upright image, unlike the size of a `DevImage`, and its mosaic. */
-interface DecodedImage extends PixelSize {
-  mosaic: Mosaic
+interface DecodedImage {
+  /** The sizes that were requested. */
+  sizes: ImageSize[]
+  /** The size of the upright image, unlike that of a `DevImage`, and its mosaic; `undefined` if it has a fault. */
+  image?: PixelSize & { mosaic: Mosaic }
+  fault?: string
 }
 
-/** Creates an object that finds the warnings of publishing without a server. Its decoder process runs until `close`. */
+type Content = Pick<DevContent, 'definition' | 'passType' | 'images'>
+
+/** Creates an object that checks a template as publishing does, without a server. Its decoder runs until `close`. */
 export function createWarnings() {
   const decoder = createDecoder({ log: { warn: () => undefined } })
   let decoded = new Map<string, DecodedImage>()
 
-  /** Decodes images. Images that cannot be decoded are omitted. */
-  async function decodeAll(images: DevContent['images']) {
+  async function decodeAll({ images, definition }: Content) {
+    const strips = new Set(stripsOf(definition))
     const found = new Map<string, DecodedImage>()
     for (const [id, { bytes }] of images) {
-      const image = decoded.get(id) ?? (await decode(bytes))
-      if (image) found.set(id, image)
+      // Only strips need the file from which an upload computes the mosaic. Creating it takes most of the time.
+      const sizes = strips.has(id) ? STRIP : NO_FILES
+      const known = decoded.get(id)
+      found.set(id, known?.sizes === sizes ? known : await decode(bytes, sizes))
     }
     decoded = found
     return found
   }
 
-  async function decode(bytes: Uint8Array): Promise<DecodedImage | undefined> {
+  async function decode(bytes: Uint8Array, sizes: ImageSize[]): Promise<DecodedImage> {
     try {
-      const { width, height, mosaic } = await decoder.decode({ bytes, sizes: STRIP })
-      return { width, height, mosaic }
+      const { width, height, mosaic } = await decoder.decode({ bytes, sizes })
+      return { sizes, image: { width, height, mosaic } }
     } catch (error) {
-      if (error instanceof ImageFault) return undefined
+      if (error instanceof ImageFault) return { sizes, fault: error.message }
       throw error
     }
   }
 
   return {
-    async find(content: Pick<DevContent, 'definition' | 'passType' | 'images'>, at: Date): Promise<Warning[]> {
+    /** Returns an issue for each image that an upload would reject because it cannot be decoded. */
+    async findImageIssues(content: Content): Promise<Issue[]> {
+      const made = await decodeAll(content)
+      return [...namedImages(writtenOf(content.definition))].flatMap(({ path, id }) => {
+        const fault = made.get(id)?.fault
+        return fault === undefined ? [] : [{ path, message: `The image ${fault}` }]
+      })
+    },
+
+    async find(content: Content, at: Date): Promise<Warning[]> {
       const { definition, passType } = content
-      const made = await decodeAll(content.images)
+      const made = [...(await decodeAll(content))].flatMap(([id, { image }]) => (image ? [[id, image] as const] : []))
       const sizes = new Map<string, PixelSize>([...content.images, ...made])
       const images = sizesByRole(definition, sizes)
-      const shown = stripsOf(definition).filter((id) => made.has(id))
-      const strips = withMosaics(sizes, new Map(shown.map((id) => [id, made.get(id)!.mosaic])))
+      const shown = new Set(stripsOf(definition))
+      const mosaics = made.flatMap(([id, { mosaic }]) => (shown.has(id) ? [[id, mosaic] as const] : []))
+      const strips = withMosaics(sizes, new Map(mosaics))
       return definitionWarnings({ definition, passType, images, strips, wallets: previewWallets, at })
     },
     close: decoder.close,

@@ -59,7 +59,8 @@ export async function startTemplateDev(options: TemplateDevOptions): Promise<Tem
       earlierImages = content?.images ?? earlierImages
       content = reading.content
       const now = new Date()
-      const issues = content.problems.length > 0 ? [] : await platformIssuesOf(content, now)
+      const imageIssues = await warnings.findImageIssues(content)
+      const issues = [...imageIssues, ...(content.problems.length > 0 ? [] : await platformIssuesOf(content, now))]
       const found = await warnings.find(content, now)
       notes = [...content.problems, ...(await locate([...below('definition', issues), ...found]))]
     } else faults = reading.faults

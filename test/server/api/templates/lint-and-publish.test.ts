@@ -4,8 +4,10 @@ import { describe, expect, test, vi } from 'vitest'
 import TemplateLint from '../../../../src/commands/template/lint.ts'
 import { contract } from '../../../../src/core/contract/contract.ts'
 import type { DefinitionInput, PassType } from '../../../../src/core/contract/schemas/definition.ts'
+import { plainPng } from '../../../../src/files/plain-png.ts'
 import { useApi } from '../../../support/api.ts'
 import { oneDialect, temporaryFolder } from '../../../support/databases.ts'
+import { header, pixels, png } from '../../../support/image-parts.ts'
 import { makeTemplate } from '../../fixtures.ts'
 
 const design = { organizationName: 'Harbour', description: 'Ticket' }
@@ -126,6 +128,19 @@ describe.each(oneDialect)('on %s', (dialect) => {
     const template = { key: 'x', name: 'x', project: 'Fair', passType: 'generic', definition: ofProject }
     writeFileSync(file, JSON.stringify(template))
     expect(await lint(file)).toEqual({ code: 0, paths: [] })
+  })
+
+  test('template lint rejects an image that an upload would reject, at each place that names it', async () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'template.json')
+    const images = { icon: 'a.png', logo: { en: 'a.png', de: 'b.png' } }
+    const languages = { default: 'en', others: ['de'] }
+    const definition = { languages, design: { ...design, images } }
+    writeFileSync(file, JSON.stringify({ key: 'x', name: 'x', passType: 'generic', definition }))
+    writeFileSync(join(folder, 'a.png'), png(header(480, 480), pixels(620)))
+    writeFileSync(join(folder, 'b.png'), plainPng(480, 150, '#22313f'))
+    const paths = [['icon'], ['logo', 'en']].map((path) => ['definition', 'design', 'images', ...path])
+    expect(await lint(file)).toEqual({ code: 1, paths })
   })
 
   const examples = join(import.meta.dirname, '../../../../examples')
