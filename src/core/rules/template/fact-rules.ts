@@ -41,10 +41,11 @@ export function compileFacts(facts: Facts): ((scope: Scope) => Issue[]) | undefi
   const spans = spansOf(facts).filter(({ begins, ends }) => placeholdersIn(begins + ends).length > 0)
   if (spans.length === 0) return undefined
   return (scope) =>
-    spans.flatMap(({ begins, ends, name }) => {
+    spans.flatMap(({ begins, ends, path, name }) => {
       if (!isTurned(fill(begins, scope), fill(ends, scope))) return []
-      const variable = placeholdersIn(ends)[0] ?? placeholdersIn(begins)[0]!
-      return [{ path: ['variables', variable], message: notBefore(name) }]
+      const [end] = placeholdersIn(ends)
+      if (end !== undefined) return [{ path: ['variables', end], message: notBefore(name) }]
+      return [{ path: ['variables', placeholdersIn(begins)[0]!], message: `Must not be after ${path.at(-1)}` }]
     })
 }
 

@@ -44,7 +44,9 @@ test('a fact of a template applies to each pass unless it is empty', () => {
   expect(issuesOf(eventOf('{{from}}', '{{to}}'), { from: late, to: early })).toEqual([
     { path: ['variables', 'to'], message },
   ])
-  expect(issuesOf(eventOf('{{from}}', early), { from: late })).toEqual([{ path: ['variables', 'from'], message }])
+  expect(issuesOf(eventOf('{{from}}', early), { from: late })).toEqual([
+    { path: ['variables', 'from'], message: 'Must not be after endsAt' },
+  ])
   expect(issuesOf(eventOf('{{from}}', '{{to}}'), { to: '' })).toEqual([])
 })
 
