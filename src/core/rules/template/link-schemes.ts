@@ -64,7 +64,9 @@ interface Link {
 /** Yields the links of the design and of the overrides. */
 function* linksOf(definition: Definition): Generator<Link> {
   for (const [index, { url }] of definition.design.links.entries()) {
-    yield { text: url, path: ['design', 'links', index, 'url'], isSafe: isSafeLink, wanted: WANTED }
+    // Google Wallet omits a link without a scheme. Only a constant is checked, because a value can contain the scheme.
+    const isSafe = placeholdersIn(url).length > 0 ? isSafeLink : isAbsoluteLink
+    yield { text: url, path: ['design', 'links', index, 'url'], isSafe, wanted: WANTED }
   }
   for (const { text, path } of stringsDeep(overridesOf(definition))) {
     const key = path.at(-1)

@@ -45,6 +45,7 @@ const withLink = (url: string, variable: object = {}): DefinitionInput => ({
 
 test.each([
   ['javascript:alert(1)', {}],
+  ['www.example.com/terms', {}],
   ['javascript:{{site}}', {}],
   ['{{site}}', { default: 'data:text/html,x' }],
   ['{{site}}', { example: 'file:///etc/passwd' }],
