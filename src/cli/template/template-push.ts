@@ -85,8 +85,12 @@ async function pushOnce(client: Client, file: TemplateFile, options: PushOptions
 /** Existing images are not duplicated, because the id of an image depends only on its bytes. */
 async function uploadImages(client: Client, { images }: TemplateFile) {
   const ids = new Map<string, string>()
-  for (const { name, bytes, contentType } of images) {
-    ids.set(name, (await client.images.create({ body: bytes, contentType })).id)
+  for (const { name, path, bytes, contentType } of images) {
+    const image = await client.images.create({ body: bytes, contentType }).catch((error: unknown) => {
+      if (!(error instanceof ApiError && error.code === 'INVALID_INPUT')) throw error
+      throw new CliError(`The server rejects ${path}: ${error.message}`, { code: error.code, cause: error })
+    })
+    ids.set(name, image.id)
   }
   return ids
 }
