@@ -101,6 +101,16 @@ test('diff finds a file equal after its push, even if the server stores its imag
   expect(await json(['diff', file], server)).toMatchObject({ exitCode: 0, value: [{ state: 'equal', changes: [] }] })
 })
 
+test('push names the file of an image that the server rejects', async () => {
+  const file = join(folderOf({ 'ticket.json': ticket }), 'ticket.json')
+  const icon = join(file, '../images/icon.png')
+  writeFileSync(icon, readFileSync(icon).fill(0x5a, 60, 90))
+  expect(await run(['template', 'push', file], await shared())).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining(`The server rejects ${icon}: The image `),
+  })
+})
+
 test('pulling and pushing a template leaves it unchanged', async () => {
   const server = await shared()
   const folder = folderOf({ 'ticket.json': ticket })
