@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { type Issue, issueDetails, listIssues, parseAs } from '../../core/errors.ts'
-import { findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
+import { endOfString, findLossyNumbers } from '../../core/rules/lists/json-numbers.ts'
 import { CliError, readNamed } from '../command/cli-error.ts'
 import { describeFailure, locateIssues, placeOf } from '../command/failure.ts'
 
@@ -22,6 +22,7 @@ export async function readJsonFile<T extends z.ZodType>(
 ): Promise<JsonFile<z.output<T>>> {
   const text = decodeText(path, await readNamed(path))
   const json = parseText(path, text)
+  await requireUniqueKeys(path, text)
   const lossy = listIssues(findLossyNumbers(text))
   if (lossy.length > 0) throw await fileError({ path, text }, 'contains numbers that JSON readers can change', lossy)
   const parsed = parseAs(schema, json)
@@ -101,6 +102,22 @@ function parseText(path: string, text: string): unknown {
       cause: error,
     })
   }
+}
+
+/** @throws CliError for a key that an object has twice, because `JSON.parse` drops the first value without an error */
+async function requireUniqueKeys(path: string, text: string): Promise<void> {
+  const { parseDocument } = await import('yaml')
+  const { errors } = parseDocument(text, { logLevel: 'silent' })
+  const duplicate = errors.find(({ code }) => code === 'DUPLICATE_KEY')
+  if (!duplicate) return
+  const [start] = duplicate.pos
+  const place = placeOf(text, start)
+  const key = text.slice(start, endOfString(text, start))
+  throw new CliError(`${path}:${place.line}:${place.column} repeats the key ${key} of its object`, {
+    code: 'INVALID_FORMAT',
+    hint: 'remove or rename one of the two.',
+    details: { file: path, ...place },
+  })
 }
 
 /**

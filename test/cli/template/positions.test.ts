@@ -52,3 +52,10 @@ test('reads a file with a byte order mark, and rejects a file that is not UTF-8'
     await expect(readJsonFile(path, z.unknown(), 'a file')).rejects.toThrow(`${path} is not valid UTF-8`)
   }
 })
+
+test('reports a key that an object repeats, with its position', async () => {
+  const path = join(temporaryFolder(), 'file.json')
+  writeFileSync(path, '{\r\n\t"a": [{ "b": 1 }, { "b": 2 }],\r\n\t"c": { "d\\"": 1, "d\\"": 2 }\r\n}\r\n')
+  const message = `${path}:3:19 repeats the key "d\\"" of its object`
+  await expect(readJsonFile(path, z.unknown(), 'a file')).rejects.toThrow(message)
+})
