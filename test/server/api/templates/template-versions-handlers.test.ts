@@ -49,11 +49,11 @@ describe.each(dialects)('on %s', (dialect) => {
     const project = await makeProject(workspace, 'Spring fair')
     const primary = [{ key: 'name', label: '{{template.name}}', value: 'at {{project.name}}.' }]
     const body = { definition: { design: { ...design, fields: { primary } } } }
-    for (const [projectId, shown] of [
-      [project.id, 'at Spring fair.'],
-      [null, 'at .'],
+    for (const [ofProject, shown] of [
+      [{ projectId: project.id }, 'at Spring fair.'],
+      [{}, 'at .'],
     ] as const) {
-      const template = await makeTemplate(workspace, { name: 'Day ticket', projectId })
+      const template = await makeTemplate(workspace, { name: 'Day ticket', ...ofProject })
       const { id } = await workspace.ok(createVersion, { params: { id: template.id }, body })
       const { card } = (await workspace.ok(preview, { params: { id } })) as { card: unknown }
       expect(card).toMatchObject({ fields: { primary: [{ label: 'Day ticket', value: shown }] } })
