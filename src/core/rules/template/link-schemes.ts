@@ -64,7 +64,7 @@ interface Link {
 /** Yields the links of the design and of the overrides. */
 function* linksOf(definition: Definition): Generator<Link> {
   for (const [index, { url }] of definition.design.links.entries()) {
-    // Google Wallet omits a link without a scheme. Only a constant is checked, because a value can contain the scheme.
+    // Some wallets omit a link without a scheme. Check only constants, because a value can contain the scheme.
     const isSafe = placeholdersIn(url).length > 0 ? isSafeLink : isAbsoluteLink
     yield { text: url, path: ['design', 'links', index, 'url'], isSafe, wanted: WANTED }
   }
