@@ -7,7 +7,7 @@ export function canSignIn(): boolean {
 
 /** Returns the address of the sign-in, which leads the person back to this view. */
 export function signInAddress(): string {
-  return `./desk/login?${new URLSearchParams({ return: location.search })}`
+  return `./desk/login?${new URLSearchParams({ return: location.search + location.hash })}`
 }
 
 /** @throws ApiRejection, such as for a suspended workspace, or an error of fetch if this server does not respond */

@@ -25,7 +25,7 @@ import {
   logoutTokenOf,
   openSignIn,
   type PendingSignIn,
-  returnSearch,
+  returnView,
   SIGN_IN_SECONDS,
   signIn,
 } from './sign-in.ts'
@@ -87,7 +87,7 @@ async function beginSignIn(event: H3Event, context: SignInContext): Promise<Resp
     state: randomText(),
     nonce: randomText(),
     codeVerifier: randomText(),
-    search: returnSearch(searchParams.get('return')),
+    view: returnView(searchParams.get('return')),
     startedAt: context.services.clock().getTime(),
     ...(workspace !== null && { workspace: workspace.slice(0, 255) }),
     ...(commandLine && { commandLine }),
@@ -125,7 +125,7 @@ async function completeSignIn(event: H3Event, context: SignInContext): Promise<R
     }
     if ('session' in result) {
       const session = setCookie(SESSION_COOKIE, result.session.secret, SESSION_MS / 1000)
-      return redirect(`${publicUrl}${deskPath}${pending.search}`, [session, clearCookie(SIGN_IN_COOKIE)])
+      return redirect(`${publicUrl}${deskPath}${pending.view}`, [session, clearCookie(SIGN_IN_COOKIE)])
     }
     if ('choices' in result) {
       return page(workspacesPage(result.choices, queryOf(pending), pageLanguage(headers)), 200)
@@ -137,8 +137,8 @@ async function completeSignIn(event: H3Event, context: SignInContext): Promise<R
 }
 
 /** Returns the parameters that begin the same sign-in again. */
-function queryOf({ search, commandLine }: PendingSignIn): Record<string, string> {
-  return { ...(search && { return: search }), ...(commandLine && { ...commandLine, port: String(commandLine.port) }) }
+function queryOf({ view, commandLine }: PendingSignIn): Record<string, string> {
+  return { ...(view && { return: view }), ...(commandLine && { ...commandLine, port: String(commandLine.port) }) }
 }
 
 /** Returns the token of a session to the command line that began the sign-in. */

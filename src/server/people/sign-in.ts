@@ -15,8 +15,8 @@ import { openValue } from './sealed-values.ts'
 export interface PendingSignIn extends SignInChecks {
   /** The workspace that the person requested, by name or ID. */
   workspace?: string
-  /** The query of the desk to which the person returns. */
-  search: string
+  /** The query and the fragment of the desk to which the person returns. */
+  view: string
   /** The command line that waits for the session; absent for a browser. */
   commandLine?: CommandLine
   startedAt: number
@@ -141,15 +141,19 @@ async function findClaimedRoles(
   return claimed
 }
 
-/** Returns the query of the desk after a sign-in. Any text becomes a query, so that it cannot lead to another page. */
-export function returnSearch(given: string | null): string {
-  if (given === null || given.length > MAX_SEARCH) return ''
-  const search = new URLSearchParams(given).toString()
-  return search === '' || search.length > MAX_SEARCH ? '' : `?${search}`
+/**
+ * Returns the query and the fragment of the desk after a sign-in. Any text becomes parameters of these, so that it cannot
+ * lead to another page.
+ */
+export function returnView(given: string | null): string {
+  if (given === null || given.length > MAX_VIEW) return ''
+  const [search = '', fragment = ''] = given.split('#').map((part) => new URLSearchParams(part).toString())
+  const view = `${search && `?${search}`}${fragment && `#${fragment}`}`
+  return view.length > MAX_VIEW ? '' : view
 }
 
-/** The maximum length of the query. A cookie contains the query, and browsers reject cookies of more than 4 KiB. */
-const MAX_SEARCH = 500
+/** The maximum length of the view. A cookie contains the view, and browsers reject cookies of more than 4 KiB. */
+const MAX_VIEW = 500
 
 /** @throws ApiError for a body that is not a logout token */
 export function logoutTokenOf(body: string): string {

@@ -166,12 +166,15 @@ describe.each(dialects)('people who sign in, on %s', (dialect) => {
     await member('anna@example.com', 'reader')
     const desk = 'https://passes.example/desk'
     expect((await session('?return=%3Fwall%26project%3DGala')).location).toBe(`${desk}?wall=&project=Gala`)
+    expect((await session('?return=%3Fproject%3DGala%23pass%3D7')).location).toBe(`${desk}?project=Gala#pass=7`)
+    expect((await session('?return=%23pass%3D7')).location).toBe(`${desk}#pass=7`)
     for (const evil of [
       'https://evil.example',
       '//evil.example',
       '/\\evil.example',
       '@evil.example',
       '?x\r\nSet-Cookie: a=b',
+      '#x\r\nSet-Cookie: a=b',
     ]) {
       const { location } = await session(`?return=${encodeURIComponent(evil)}`)
       const { origin, pathname } = new URL(location!)
@@ -368,10 +371,11 @@ describe.each(dialects)('people who sign in, on %s', (dialect) => {
     await member('cleo@example.com', 'owner', workspace)
     await member('cleo@example.com', 'reader', other)
     const [first, second] = [await nameOf(workspace), await nameOf(other)]
-    const choice = await signIn('?return=%3Fwall')
+    const choice = await signIn('?return=%3Fwall%23pass%3D7')
     expect(choice.status).toBe(200)
     expect(cookiesOf(choice).has(SESSION)).toBe(false)
     for (const name of [first, second]) expect(choice.text).toContain(name)
+    expect(choice.text).toContain('return=%3Fwall%3D%23pass%3D7')
     const reading = await session(`?workspace=${encodeURIComponent(second)}`)
     expect(reading.shown).toMatchObject({ workspace: { name: second }, roles: [{ role: 'reader' }] })
     expect((await create({ cookie: reading.cookie, 'x-csrf-token': reading.csrf })).status).toBe(403)
