@@ -19,6 +19,16 @@ export async function findSession(): Promise<Session | null> {
 }
 
 /**
+ * Updates the session of this tab if the same person has signed in again in another tab, so that later requests have the
+ * CSRF token of the new session.
+ * @throws the errors of `findSession`
+ */
+export async function renewSession(own: Session): Promise<void> {
+  const session = await findSession()
+  if (session?.email === own.email) Object.assign(own, session)
+}
+
+/**
  * Ends the session of this browser, even if another tab started it. Returns the address at which the person also signs
  * out of the identity provider; `null` if the provider has none.
  * @param own the session of this tab

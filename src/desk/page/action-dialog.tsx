@@ -13,6 +13,7 @@ import {
 } from '../live/actions.ts'
 import { ApiRejection, type HistoryEntry } from '../live/desk-api.ts'
 import { problemOf } from '../live/problems.ts'
+import { signInAddress } from '../live/session.ts'
 import { type OpenAction, useDesk } from './desk-context.ts'
 import { Command, Foreign, Moment } from './parts.tsx'
 
@@ -62,7 +63,7 @@ type State =
   | { is: 'conflict'; changes: { field: Field; now: string }[]; by: HistoryEntry[] }
 
 export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(): void }) {
-  const { api, feed, language, onTokenRejected } = useDesk()
+  const { acting, api, feed, language, onTokenRejected } = useDesk()
   const { words } = language
   // The cast is safe, because the name of an action determines the type of its target.
   const action = actions[opened.name] as Action<unknown>
@@ -70,7 +71,7 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
   const [target, setTarget] = useState(opened.target)
   const [state, setState] = useState<State>({ is: 'open' })
   const [isBusy, setBusy] = useState(false)
-  const [problem, setProblem] = useState<{ text: string; detail: string } | null>(null)
+  const [problem, setProblem] = useState<{ text: string; detail: string; isSignedOut: boolean } | null>(null)
   const [requestId] = useState(() => crypto.randomUUID())
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
@@ -94,10 +95,12 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
     setProblem(null)
     setBusy(true)
     try {
+      await acting!.renew()
       setState(await work())
     } catch (error) {
-      if (error instanceof ApiRejection && error.status === 401) onTokenRejected()
-      setProblem(problemOf(error, words))
+      const isSignedOut = error instanceof ApiRejection && error.status === 401
+      if (isSignedOut) onTokenRejected()
+      setProblem({ ...problemOf(error, words), isSignedOut })
     }
     setBusy(false)
     feed.reload()
@@ -148,6 +151,11 @@ export function ActionDialog({ opened, onClose }: { opened: OpenAction; onClose(
               <p class="muted" lang="en" dir="ltr">
                 {problem.detail}
               </p>
+            )}
+            {problem.isSignedOut && (
+              <a href={signInAddress()} target="_blank" rel="noopener" class="button">
+                {words.signIn}
+              </a>
             )}
           </>
         )}

@@ -10,11 +10,12 @@ import {
   createServerClock,
   openEvents,
   type ServerClock,
+  type Session,
 } from '../live/desk-api.ts'
 import { createFeed, type FeedState } from '../live/feed.ts'
 import { canListProjects, listProjects, type Project } from '../live/load-projects.ts'
 import { problemOf } from '../live/problems.ts'
-import { findSession, signOut } from '../live/session.ts'
+import { findSession, renewSession, signOut } from '../live/session.ts'
 import { ActionDialog } from './action-dialog.tsx'
 import { Board } from './board.tsx'
 import { type Desk, DeskContext, type OpenAction, useDesk, useFeed } from './desk-context.ts'
@@ -121,7 +122,16 @@ function App({ language, isWall }: { language: DeskLanguage; isWall: boolean }) 
   }, [entry])
 
   if (entry)
-    return <Opened key={keyOf(entry.access)} entry={entry} language={language} isWall={isWall} onLeave={leave} />
+    return (
+      <Opened
+        key={keyOf(entry.access)}
+        entry={entry}
+        language={language}
+        isWall={isWall}
+        onEnter={setAccess}
+        onLeave={leave}
+      />
+    )
   return <TokenScreen language={language} problem={problem} isBusy={access !== null} onToken={setAccess} />
 }
 
@@ -137,38 +147,52 @@ interface OpenedProps {
   entry: Entry
   language: DeskLanguage
   isWall: boolean
+  onEnter(session: Session): void
   onLeave(why: string | null): void
 }
 
-function Opened({ entry, language, isWall, onLeave }: OpenedProps) {
+function Opened({ entry, language, isWall, onEnter, onLeave }: OpenedProps) {
   const [isReached, setReached] = useState(true)
   const [action, setAction] = useState<OpenAction | null>(null)
   const [isRejected, setRejected] = useState(false)
   // biome-ignore lint/correctness/useExhaustiveDependencies: another token creates another component.
   const desk = useMemo<Desk>(() => {
-    const { access, clock, scopes } = entry
+    const { clock, scopes } = entry
+    // Copy the session, because a renewal must not change the key of this component, which would close the open dialog.
+    const access = typeof entry.access === 'string' ? entry.access : { ...entry.access }
     const feed = createFeed((signal) => openEvents(access, signal), { isAllowed: scopes.includes('webhooks:read') })
     const api = createApi(access, clock)
     const onTokenRejected = () => {
       feed.end()
       setRejected(true)
     }
-    const acting = typeof access === 'string' || isWall ? null : { grants: access.roles, open: setAction }
+    const acting =
+      typeof access === 'string' || isWall
+        ? null
+        : { grants: access.roles, open: setAction, renew: () => renewSession(access) }
     const { words } = language
     const notAllowed = typeof access === 'string' ? words.notAllowed : words.problems.notAllowed
     return { api, clock, feed, language, scopes, notAllowed, acting, isWall, onTokenRejected, onReached: setReached }
   }, [])
   useEffect(() => () => desk.feed.end(), [desk])
-  // Keep an open dialog, so that the person can copy the texts that they entered.
+  // Keep an open dialog, so that the person can sign in again in another tab, and complete the action.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another token creates another component.
   useEffect(() => {
-    if (isRejected && action === null) onLeave(rejectionOf(entry.access, language))
+    if (isRejected && action === null) void leaveOrContinue()
   }, [isRejected, action])
   useWholeWall(isWall)
   const [projectId, setProjectId] = useState(() => chosenAtFirst(entry.projects))
   const passId = usePassId()
   const { words } = language
   const name = entry.projects.find(({ id }) => id === projectId)?.name
+
+  /** Continues with a session that the person started in another tab. */
+  async function leaveOrContinue(): Promise<void> {
+    const { access } = entry
+    const session = typeof access === 'string' ? null : await findSession().catch(() => null)
+    if (session !== null && keyOf(session) !== keyOf(access)) onEnter(session)
+    else onLeave(rejectionOf(access, language))
+  }
 
   async function leave(): Promise<void> {
     const address = typeof entry.access === 'string' ? null : await signOut(entry.access)

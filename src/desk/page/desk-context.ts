@@ -19,10 +19,10 @@ export interface Desk {
   /** The text for data that the token, or the roles of the person, do not permit to read. */
   notAllowed: string
   /**
-   * The roles of the person who signed in, and the dialog of actions. `null` if the desk was opened with a token, or is
-   * a wall screen.
+   * The roles of the person who signed in, the dialog of actions, and `renewSession`. `null` if the desk was opened with
+   * a token, or is a wall screen.
    */
-  acting: { grants: readonly Grant[]; open(action: OpenAction): void } | null
+  acting: { grants: readonly Grant[]; open(action: OpenAction): void; renew(): Promise<void> } | null
   /** Whether the page is a wall screen: larger and not interactive. */
   isWall: boolean
   onTokenRejected(): void

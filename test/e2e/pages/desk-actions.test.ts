@@ -296,18 +296,32 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     expect(await actions.count()).toBe(0)
   })
 
-  test('keeps the text of an open dialog if the session ends', async () => {
+  test('keeps an open dialog if the session ends, and completes it after a sign-in in another tab', async () => {
     const { page } = await signIn('1', 'anna@example.com', 'en')
     const dialog = page.getByRole('dialog')
-    await find(page, 'G-1')
-    await page.getByRole('button', { name: /^Send a message: / }).click()
-    await dialog.getByLabel('Message').fill('Doors open at eight')
-    await run(['member', 'sessions', 'revoke', 'anna@example.com', '--database', server.database])
+    const send = dialog.getByRole('button', { name: 'Send a message' })
     const ended = 'Your session has ended. Sign in again.'
-    await page.locator('main').getByText(ended).waitFor()
-    await dialog.getByRole('button', { name: 'Send a message' }).click()
-    await dialog.getByRole('alert').getByText(ended).waitFor()
-    expect(await dialog.getByLabel('Message').inputValue()).toBe('Doors open at eight')
+    const endSession = async () => {
+      await page.getByRole('button', { name: /^Send a message: / }).click()
+      await dialog.getByLabel('Message').fill('Doors open at eight')
+      await run(['member', 'sessions', 'revoke', 'anna@example.com', '--database', server.database])
+      await page.locator('main').getByText(ended).waitFor()
+      await send.click()
+      await dialog.getByRole('alert').getByText(ended).waitFor()
+      expect(await dialog.getByLabel('Message').inputValue()).toBe('Doors open at eight')
+    }
+    await find(page, 'G-1')
+    await endSession()
+    const opening = page.context().waitForEvent('page')
+    await dialog.getByRole('alert').getByRole('link', { name: 'Sign in' }).click()
+    const otherTab = await opening
+    // The sign-in leads to the same pass.
+    await otherTab.locator('h2.pass', { hasText: 'Ana' }).waitFor()
+    await send.click()
+    await dialog.getByText('The message is on its way.').waitFor()
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await page.locator('td', { hasText: 'Doors open at eight' }).waitFor()
+    await endSession()
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     await page.locator('a.button.main').waitFor()
     await page.getByRole('alert').getByText(ended).waitFor()
