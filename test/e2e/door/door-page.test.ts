@@ -48,6 +48,8 @@ const decisions: Record<string, Partial<Decision>> = {
   used: { ...ada, result: 'duplicate', reasonCode: 'already_scanned', message: 'Already used.', door: view },
   which: { result: 'ambiguous', reasonCode: 'multiple_matches', message: '2 passes have this code.', candidates },
   unknown: { result: 'unknown', reasonCode: 'no_match', message: 'No pass has it.' },
+  undone: { ...ada, result: 'reversal', reasonCode: null, message: '' },
+  instructs: { ...ada, result: 'reversal', reasonCode: null, message: '', door: view },
   same: { ...ada, result: 'same_scan', reasonCode: null, message: '' },
   broken: { result: 'error', reasonCode: null, message: 'No answer', failure: 'no_list', verified: null },
   closed: { result: 'error', reasonCode: null, message: '', failure: 'exit_deleted', verified: null, direction: 'out' },
@@ -248,7 +250,8 @@ describe.skipIf(skipReason !== undefined)(
           expect(found.filter(isSure), `${name} ${language} ${scheme}`).toEqual([])
         }
         await look('scan')
-        for (const name of ['yes', 'used', 'which', 'unknown', 'same', 'broken', 'hostile']) {
+        // A scan that is taken back has the longest word, here with and without instructions.
+        for (const name of ['undone', 'instructs', 'yes', 'used', 'which', 'unknown', 'same', 'broken', 'hostile']) {
           await scan(page, name)
           await page.locator('.decision .word').waitFor()
           await look(name)
