@@ -220,6 +220,17 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
     },
   )
 
+  test('the code of a pass is whole on a small phone with text of twice the size', async () => {
+    const { page } = await read(links.conference!)
+    await page.setViewportSize({ width: 320, height: 640 })
+    await page.evaluate('document.documentElement.style.fontSize = "200%"')
+    const [card, code] = await Promise.all(
+      ['.card', '.card .barcode .symbol'].map((part) => page.locator(part).first().boundingBox()),
+    )
+    expect(code!.x).toBeGreaterThan(card!.x)
+    expect(code!.x + code!.width).toBeLessThan(card!.x + card!.width)
+  })
+
   test('the images of a pass are shown, within the page’s own policy', async () => {
     const { page, incidents } = await visit(browser)
     await page.goto(links.conference!, { waitUntil: 'networkidle' })
