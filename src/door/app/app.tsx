@@ -11,6 +11,12 @@ import { MainArea } from './main-area.tsx'
 import { Problems } from './problems.tsx'
 import { ScanScreen } from './scan/scan-screen.tsx'
 
+export function setPageLanguage({ tag, direction, words }: AppLanguage): void {
+  document.documentElement.lang = tag
+  document.documentElement.dir = direction
+  document.title = words.door
+}
+
 /**
  * Renders the page of the door into an element and keeps it in sync with the engine.
  * @param invitation the code that the page was opened with, already removed from the address
@@ -19,9 +25,7 @@ export function mountApp(
   element: Element,
   { engine, language, invitation }: { engine: DoorEngine; language: AppLanguage; invitation: string | null },
 ): void {
-  document.documentElement.lang = language.tag
-  document.documentElement.dir = language.direction
-  document.title = language.words.door
+  setPageLanguage(language)
   const app = { engine, language, feedback: createFeedback() }
   // Unlock sound on a touch, because browsers allow no sound before the first touch.
   document.addEventListener('pointerdown', () => app.feedback.unlock())

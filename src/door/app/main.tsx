@@ -1,7 +1,9 @@
+/** @jsxImportSource preact */
+import { render } from 'preact'
 import { doorLanguage } from '../../core/rules/redemption/scan-message.ts'
 import { browserEnvironment, keepUpToDate } from '../engine/browser.ts'
 import { openEngine } from '../engine/open-engine.ts'
-import { mountApp } from './app.tsx'
+import { mountApp, setPageLanguage } from './app.tsx'
 import { takeInvitation } from './claim-screen.tsx'
 import { appLanguage } from './language.ts'
 
@@ -26,5 +28,13 @@ if (isSecureContext) {
   await keepUpToDate({ url: './door/sw.js', scope: './door' }, isBusy)
 } else {
   // Show only a message, because browsers block the camera, the service worker, and locks on insecure pages.
-  element.textContent = language.words.insecure
+  setPageLanguage(language)
+  const { door, insecure } = language.words
+  render(
+    <main class="screen">
+      <h1>{door}</h1>
+      <p>{insecure}</p>
+    </main>,
+    element,
+  )
 }

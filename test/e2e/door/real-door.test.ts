@@ -5,7 +5,7 @@ import { drawInvitation } from '../../../src/cli/qr-page.ts'
 import { cleanUpAfterAll, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { readPicture } from '../../support/read-picture.ts'
-import { launchBrowser, skipReason, visit } from '../support/browser.ts'
+import { accessibilityIssues, launchBrowser, skipReason, visit } from '../support/browser.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
 import { cameraFlags, countTaps, writeFilm } from './camera-film.ts'
 
@@ -37,6 +37,20 @@ describe.skipIf(skipReason !== undefined)(
         return (preview as unknown as { apple: { barcodes: { message: string }[] } }).apple.barcodes[0]!.message
       }
       payloads = await Promise.all(['Ada Lovelace', 'Grace Hopper', 'Joan Clarke'].map(issue))
+    })
+
+    test('shows in the language of the phone that the page needs https', async () => {
+      const browser = await launchBrowser()
+      cleanUp(() => browser.close())
+      const { page } = await visit(browser, { locale: 'ar', viewport: { width: 320, height: 568 }, isAlone: true })
+      await page.addInitScript("Object.defineProperty(globalThis, 'isSecureContext', { value: false })")
+      await page.goto(`${server.url}/door#code`)
+      await page.getByRole('main').getByText('افتح عنوان https.').waitFor()
+      expect(await page.evaluate('[document.documentElement.lang, document.documentElement.dir]')).toEqual([
+        'ar',
+        'rtl',
+      ])
+      expect(await accessibilityIssues(page)).toEqual([])
     })
 
     test('from the printed code to the first decision in three taps, later in none; problems are shown', async () => {
