@@ -78,7 +78,7 @@ function StartScreen({ camera, onStart }: { camera: ReturnType<typeof useCamera>
       <h1>
         <bdi>{door?.gate || door?.name}</bdi>
       </h1>
-      <p>{camera.camera ? words.ready : words.claim.hint}</p>
+      {!camera.problem && <p>{camera.camera ? words.ready : words.claim.hint}</p>}
       <div class="foot">
         <Problems camera={camera} />
         <button type="button" class="main" onClick={onStart}>

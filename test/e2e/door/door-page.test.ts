@@ -627,6 +627,7 @@ describe.skipIf(skipReason !== undefined)(
       ])
       // This browser has no camera. The page says what to do, and the door can still be used.
       await page.getByText('There is no camera').waitFor()
+      expect(await page.getByText('Next, the phone asks for its camera').count()).toBe(0)
       await page.getByRole('button', { name: 'Start' }).press('Enter')
       await page.getByRole('button', { name: 'Search' }).waitFor()
       expect(await page.evaluate("document.activeElement.matches('main')")).toBe(true)
