@@ -31,6 +31,8 @@ const PANEL = 5
 /** The height of the decision above a panel: badge and name. */
 const BEHIND_PANEL = 2
 const TALL = 20
+/** The width below which the help omits keys, because it would be cut off. */
+const NARROWEST = 36
 
 /** Returns the maximum height of a panel. The list of a group can use all free lines. */
 function panelHeight({ kind }: NonNullable<Panel>): number {
@@ -162,6 +164,7 @@ function helpLine({ panel, isLocked, door }: View, width: number, isNarrow: bool
     if (panel?.kind === 'choose')
       return isNarrow ? '↑↓ Enter scans it · Esc' : '↑↓ or its number, Enter scans it · Esc back'
     if (isLocked) return 'F8 unlock'
+    if (width < NARROWEST) return `F2 find ${door.movement ? 'F6 in/out' : 'F3 undo'} F8 lock`
     if (isNarrow) return door.movement ? 'F2 find F3 undo F6 in/out F8 lock' : 'F2 find F3 undo F4 context F8 lock'
     const direction = door.movement ? ' · F6 in, out' : ''
     return `F2 search · F3 undo · F4 context, date${direction} · F8 lock · Ctrl-C quit`

@@ -125,6 +125,11 @@ test.each([
   }
 })
 
+test.each([30, 36, 40, 64, 80])('on %i columns the help is not cut off', (columns) => {
+  const help = screenLines(view(null, null, false), { columns, rows: 12 }).at(-1)!
+  expect(help.map(({ text }) => text).join('')).toMatch(/F2 .*F8 lock[^…]*$/)
+})
+
 test('an accepted entry over the capacity shows that the zone is full, also on a low screen', () => {
   const zone = { id: 'hall', name: 'Hall', inside: 101, capacity: 100 }
   const entry: Outcome = { ...accepted, zoneId: zone.id, direction: 'in', zone }
