@@ -5,7 +5,7 @@ import { isUuidText } from '../../core/uuid.ts'
 import { ApiRejection } from '../live/desk-api.ts'
 import { problemOf } from '../live/problems.ts'
 import { useDesk } from './desk-context.ts'
-import { PassLink } from './parts.tsx'
+import { Foreign } from './parts.tsx'
 
 /** The maximum number of passes to choose from. */
 const MAX_FOUND = 20
@@ -61,9 +61,9 @@ export function PassSearch() {
           {found.map(({ id, label, externalPassId }) => (
             // biome-ignore lint/a11y/useKeyWithClickEvents: the key that opens the link also causes a click.
             <li key={id} onClick={() => setFound(null)}>
-              <PassLink id={id}>
-                {label} · {externalPassId}
-              </PassLink>
+              <a href={`#pass=${id}`}>
+                <Foreign>{label}</Foreign> · <Foreign>{externalPassId}</Foreign>
+              </a>
             </li>
           ))}
         </ul>
