@@ -45,7 +45,7 @@ const DOOR_INVITATION_DAYS = 1
 
 /**
  * The number of days for which snapshots are kept. Clients can request the changes since a snapshot for one day, and
- * then read the pages of these changes for another day.
+ * then read the pages of these changes for another day. Later, a door must download the whole list.
  */
 const SNAPSHOT_DAYS = 2
 
@@ -60,6 +60,14 @@ const UPGRADE_DAYS = 90
  * was discarded and then deleted.
  */
 const JOIN_SUBMISSION_DAYS = 30
+
+/** The tables whose rows are deleted by the time in a column, and the number of days for which their rows are kept. */
+const TIMED_TABLES = [
+  ['former_passes', FORMER_PASS_DAYS],
+  ['door_invitations', DOOR_INVITATION_DAYS],
+  ['sessions', SESSION_DAYS],
+  ['google_callbacks', GOOGLE_CALLBACK_DAYS],
+] as const
 
 /**
  * Deletes rows past their retention, oldest first. Keeps pending deliveries. Each chunk has its own transaction, so
@@ -97,17 +105,16 @@ export async function sweep(
     const bound = new Date(clock().getTime() - auditDays * DAY_MS + HOUR_MS)
     await trimChains(services, bound, () => !stopping.aborted)
   }
-  await deleteOld(auditDays, (tx, ...given) => tx.retention.deleteAuditEntries(...given))
+  await deleteOld(auditDays, (tx, ...given) => tx.retention.deleteByIds('audit_entries', ...given))
   await deleteOld(ERASED_REGISTRATION_DAYS, async (tx, before, rows) => {
     const { dropped, ...deleted } = await tx.retention.deleteErasedRegistrations(before, rows)
     await emitRemovals(tx, dropped, clock())
     return deleted
   })
   await deleteOld(ERASED_REGISTRATION_DAYS, (tx, before, rows) => tx.retention.forgetSerialNumbers(before, rows))
-  await deleteOld(FORMER_PASS_DAYS, (tx, before, rows) => tx.retention.deleteFormerPasses(before, rows))
-  await deleteOld(DOOR_INVITATION_DAYS, (tx, before, rows) => tx.retention.deleteDoorInvitations(before, rows))
-  await deleteOld(SESSION_DAYS, (tx, before, rows) => tx.retention.deleteSessions(before, rows))
-  await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.googleObjects.deleteCallbacks(before, rows))
+  for (const [table, days] of TIMED_TABLES) {
+    await deleteOld(days, (tx, before, rows) => tx.retention.deleteByTimes(table, before, rows))
+  }
   await deleteOld(JOIN_SUBMISSION_DAYS, async (tx, before, rows) => {
     const deleted = await tx.joinSubmissions.deleteOld(before, rows)
     for (const { workspaceId, templateId } of deleted.filter(({ holdsPlace }) => holdsPlace)) {
@@ -115,9 +122,9 @@ export async function sweep(
     }
     return { rows: deleted.length }
   })
-  await deleteOld(DEVICE_LOG_DAYS, (tx, before, rows) => tx.retention.deleteDeviceLogs(before, rows))
+  await deleteOld(DEVICE_LOG_DAYS, (tx, ...given) => tx.retention.deleteByIds('device_logs', ...given))
   await deleteOld(UPGRADE_DAYS, (tx, ...given) => tx.retention.deleteUpgrades(...given))
-  await deleteOld(SNAPSHOT_DAYS, (tx, before, rows) => tx.retention.deleteSnapshots(before, rows))
+  await deleteOld(SNAPSHOT_DAYS, (tx, ...given) => tx.retention.deleteByIds('scanner_snapshots', ...given))
 }
 
 /**

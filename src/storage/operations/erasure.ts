@@ -197,6 +197,19 @@ export interface Deleted {
   last?: string | undefined
 }
 
+/** The tables whose rows are deleted by the times of their IDs. */
+type IdTable = 'audit_entries' | 'device_logs' | 'scanner_snapshots'
+
+/** The tables whose rows are deleted by the time in a column, with their primary keys. */
+const TIMED_TABLES = {
+  former_passes: { key: 'serial_number', time: 'ended_at' },
+  door_invitations: { key: 'id', time: 'expires_at' },
+  sessions: { key: 'id', time: 'expires_at' },
+  google_callbacks: { key: 'nonce', time: 'received_at' },
+}
+
+type TimedTable = keyof typeof TIMED_TABLES
+
 /**
  * Deletes rows by age, oldest first, a few per transaction. IDs ascend with the time, so old rows are a range of the
  * primary key. Each statement continues after the last row of the previous one. Otherwise, each statement would visit
@@ -209,10 +222,7 @@ export class Retention extends Repository {
    * regardless of their age.
    */
   async deleteDeliveries(before: Date, limit: number, after?: string): Promise<Deleted> {
-    const old = this.older('webhook_deliveries', before, after)
-      .whereNot('status', 'PENDING')
-      .where('updated_at', '<', before.getTime())
-    const ids = await this.delete('webhook_deliveries', old, limit)
+    const ids = await this.delete('webhook_deliveries', this.completed('webhook_deliveries', before, after), limit)
     if (ids.length > 0) await this.db('webhook_attempts').whereIn('delivery_id', ids).delete()
     return deletedOf(ids)
   }
@@ -223,8 +233,16 @@ export class Retention extends Repository {
     return deletedOf(await this.delete('events', old, limit))
   }
 
-  async deleteAuditEntries(before: Date, limit: number, after?: string): Promise<Deleted> {
-    return deletedOf(await this.delete('audit_entries', this.older('audit_entries', before, after), limit))
+  /** Deletes the rows whose ID is older than `before`. */
+  async deleteByIds(table: IdTable, before: Date, limit: number, after?: string): Promise<Deleted> {
+    return deletedOf(await this.delete(table, this.older(table, before, after), limit))
+  }
+
+  /** Deletes the rows whose time in the column is before `before`. */
+  async deleteByTimes(table: TimedTable, before: Date, limit: number): Promise<Deleted> {
+    const { key, time } = TIMED_TABLES[table]
+    const old = this.db(table).where(time, '<', before.getTime()).orderBy(time).limit(limit).select(key)
+    return { rows: await this.db(table).whereIn(key, old).delete() }
   }
 
   /**
@@ -256,39 +274,14 @@ export class Retention extends Repository {
     return { rows }
   }
 
-  async deleteFormerPasses(before: Date, limit: number): Promise<Deleted> {
-    const old = this.db('former_passes').where('ended_at', '<', before.getTime()).orderBy('ended_at')
-    const serialNumbers: string[] = await old.limit(limit).pluck('serial_number')
-    return { rows: await this.db('former_passes').whereIn('serial_number', serialNumbers).delete() }
-  }
-
-  /** Deletes door invitations that expired before a time. */
-  async deleteDoorInvitations(before: Date, limit: number): Promise<Deleted> {
-    const old = this.db('door_invitations').where('expires_at', '<', before.getTime()).orderBy('expires_at')
-    return { rows: await this.db('door_invitations').whereIn('id', old.limit(limit).select('id')).delete() }
-  }
-
-  /** Deletes sessions that expired before a time. */
-  async deleteSessions(before: Date, limit: number): Promise<Deleted> {
-    const old = this.db('sessions').where('expires_at', '<', before.getTime()).orderBy('expires_at')
-    return { rows: await this.db('sessions').whereIn('id', old.limit(limit).select('id')).delete() }
-  }
-
   /** Deletes upgrades that ended before a time, with their failures. */
   async deleteUpgrades(before: Date, limit: number, after?: string): Promise<Deleted> {
-    const old = this.older('template_upgrades', before, after)
-      .whereNot('status', 'PENDING')
-      .where('updated_at', '<', before.getTime())
+    const old = this.completed('template_upgrades', before, after)
     return deletedOf(await this.delete('template_upgrades', old, limit))
   }
 
-  async deleteDeviceLogs(before: Date, limit: number): Promise<Deleted> {
-    return deletedOf(await this.delete('device_logs', this.older('device_logs', before), limit))
-  }
-
-  /** Deletes snapshots from before a time. A door with such a snapshot can no longer download only the changes. */
-  async deleteSnapshots(before: Date, limit: number): Promise<Deleted> {
-    return deletedOf(await this.delete('scanner_snapshots', this.older('scanner_snapshots', before), limit))
+  private completed(table: string, before: Date, after?: string): Knex.QueryBuilder {
+    return this.older(table, before, after).whereNot('status', 'PENDING').where('updated_at', '<', before.getTime())
   }
 
   private older(table: string, before: Date, after?: string): Knex.QueryBuilder {

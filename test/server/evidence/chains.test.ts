@@ -377,7 +377,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await audit(late)
     await extend()
     await trimChains(chaining, late, () => true)
-    await store.transaction((tx) => tx.retention.deleteAuditEntries(late, 100))
+    await store.transaction((tx) => tx.retention.deleteByIds('audit_entries', late, 100))
     const { chains } = await verifyChains(store, 'audit', { workspace: 'acme' })
     expect(chains).toMatchObject([{ entries: 1, sequence: 4, faultCount: 0 }])
     const [entry] = await database.reader('audit_entries').where({ workspace_id: workspaceId })
