@@ -10,6 +10,7 @@ import type { Repositories, Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import { type Definitions, VERSIONS_AT_ONCE, type VersionContent } from '../../wallet-sync/definitions.ts'
 import { audit, auditEach } from '../audit.ts'
+import { noPass } from '../passes/require-pass.ts'
 import { type NewEntry, newEntry, writeEntries } from './write-entries.ts'
 
 export interface AskedEntry {
@@ -52,7 +53,7 @@ export const addTogether = grouped(
       const results = asked.map((one) => {
         const { passId, name, body, context } = one
         const pass = passes.get(passId)
-        if (!pass) return new ApiError('PASS_NOT_FOUND', { details: { passId } })
+        if (!pass) return noPass(passId)
         const first = known.get(keyOf({ passId, name, ...body }))
         if (first) return { entry: first, isNew: false }
         const version = versions.get(pass.templateVersionId)
@@ -156,7 +157,7 @@ export function reverseEntry(
   const { store, workspaceId, services, now: at, correlationId } = context
   return store.transaction(async (tx) => {
     const [pass] = await Promise.all([tx.passes.findForUpdate(workspaceId, passId), tx.events.expect(workspaceId)])
-    if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
+    if (!pass) throw noPass(passId)
     const entry = await tx.balanceEntries.find(workspaceId, { passId, name }, entryId)
     if (!entry) throw new ApiError('NOT_FOUND', { message: 'Entry not found.', details: { passId, name, entryId } })
     const [reversal] = await tx.balanceEntries.listReversals(workspaceId, [entryId])

@@ -6,11 +6,12 @@ import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { Reply, toBody, toPage } from '../../http/responses.ts'
+import { requirePass } from '../passes/require-pass.ts'
 import { type AddedEntry, addTogether, noBalance, reverseEntry } from './add-entry.ts'
 
 export const balances: Handlers<typeof contract> = {
   list: async ({ params: { id } }, context) => {
-    const pass = await getPass(id, context)
+    const pass = await requirePass(id, context)
     return { items: await balancesOf(pass, context) }
   },
 
@@ -22,7 +23,7 @@ export const balances: Handlers<typeof contract> = {
 
   listEntries: async ({ params: { id, name }, query }, context) => {
     const { store, workspaceId, services } = context
-    const pass = await getPass(id, context)
+    const pass = await requirePass(id, context)
     const definition = await services.definitions.find(workspaceId, pass.templateVersionId)
     // Accept a balance with entries, even if the version no longer defines it, so that its entries remain readable.
     const isKnown = (definition && findBalance(definition, name)) || sumOf(pass.balanceSums, name).count > 0
@@ -32,12 +33,6 @@ export const balances: Handlers<typeof contract> = {
 
   reverseEntry: async ({ params: { id: passId, name, entryId }, body }, context) =>
     toReply(await reverseEntry({ passId, name, entryId, body }, context)),
-}
-
-async function getPass(passId: string, { store, workspaceId }: RequestContext): Promise<StoredPass> {
-  const pass = await store.passes.find(workspaceId, passId)
-  if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
-  return pass
 }
 
 async function balancesOf(pass: StoredPass, { services }: RequestContext): Promise<PassBalance[]> {

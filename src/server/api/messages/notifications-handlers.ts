@@ -15,6 +15,7 @@ import type { Handlers } from '../../http/mount.ts'
 import { Reply, toBody, toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireUnderLimit } from '../limit-checks.ts'
+import { noPass, requirePass } from '../passes/require-pass.ts'
 import { type Created, createOnce, findKnown, parseMessage, requireLanguages } from './message.ts'
 
 export const notifications: Handlers<typeof contract> = {
@@ -25,14 +26,16 @@ export const notifications: Handlers<typeof contract> = {
     return new Reply(isNew ? 201 : 200, toNotification(row, context.now))
   },
 
-  list: async ({ params, query }, { store, workspaceId, now }) => {
-    await requirePass(store, workspaceId, params.id)
+  list: async ({ params, query }, context) => {
+    const { store, workspaceId, now } = context
+    await requirePass(params.id, context)
     const page = await store.notifications.list(workspaceId, params.id, query)
     return toPage(page, (notification) => toNotification(notification, now))
   },
 
-  get: async ({ params }, { store, workspaceId, now }) => {
-    await requirePass(store, workspaceId, params.id)
+  get: async ({ params }, context) => {
+    const { store, workspaceId, now } = context
+    await requirePass(params.id, context)
     const notification = await store.notifications.find(workspaceId, params.id, params.notificationId)
     return toNotification(notification ?? missing(params.notificationId), now)
   },
@@ -40,7 +43,7 @@ export const notifications: Handlers<typeof contract> = {
   cancel: async ({ params }, context) => {
     const { store, workspaceId, now } = context
     const { id: passId, notificationId } = params
-    await requirePass(store, workspaceId, passId)
+    await requirePass(passId, context)
     await store.transaction(async (tx) => {
       if (await tx.notifications.deleteScheduled(workspaceId, passId, notificationId, now)) {
         await tx.jobs.deleteWaiting('send-notification', notificationId)
@@ -63,7 +66,7 @@ async function insert(
   const pass = await tx.passes.findForUpdate(workspaceId, passId)
   const known = await findKnown(tx.notifications, workspaceId, body)
   if (known) return { row: known, isNew: false }
-  if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
+  if (!pass) throw noPass(passId)
   const status = effectiveStatus(pass, now)
   if (status !== 'ISSUED') throw new ApiError('PASS_NOT_ISSUED', { details: { passId, status } })
   await requireLanguages(body, async () => {
@@ -97,14 +100,6 @@ async function requirePlace(tx: Repositories, workspaceId: string, passId: strin
     details: { passId, retryAfterSeconds: seconds },
     headers: { 'retry-after': String(seconds) },
   })
-}
-
-async function requirePass(
-  { passes }: Pick<Repositories, 'passes'>,
-  workspaceId: string,
-  passId: string,
-): Promise<void> {
-  if (!(await passes.find(workspaceId, passId))) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
 }
 
 function missing(notificationId: string): never {

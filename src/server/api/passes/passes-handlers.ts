@@ -5,9 +5,7 @@ import { byPlatform } from '../../../core/contract/schemas/platform.ts'
 import { ApiError, MAX_ISSUES } from '../../../core/errors.ts'
 import { effectiveStatus, isInstallable } from '../../../core/rules/pass/pass-status.ts'
 import { mapInSlices } from '../../../core/slices.ts'
-import { grouped } from '../../../storage/db/grouped.ts'
 import type { PassJoin, StoredPass } from '../../../storage/passes/pass-row.ts'
-import type { Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { Reply } from '../../http/responses.ts'
@@ -18,6 +16,7 @@ import { audit } from '../audit.ts'
 import { type CreateResult, createPasses } from './create-passes.ts'
 import { type ImportResult, importPasses } from './import-passes.ts'
 import { walletsOf } from './pass-wallets.ts'
+import { noPass, requirePass } from './require-pass.ts'
 import { updatePass } from './update-pass.ts'
 import { voidTogether } from './void-pass.ts'
 
@@ -39,7 +38,7 @@ export const passes: Handlers<typeof contract> = {
   import: async ({ body, query }, context) => await toBatch(await importPasses(body, query, context), context),
 
   get: async ({ params, query }, context) => {
-    const pass = await getPass(params.id, context)
+    const pass = await requirePass(params.id, context)
     const [body] = await showPasses([pass], query.include, context)
     return new Reply(200, body!, etag(pass))
   },
@@ -79,7 +78,8 @@ export const passes: Handlers<typeof contract> = {
   revokeLinks: ({ params }, context) => {
     const { store, workspaceId, now, services } = context
     return store.transaction(async (tx) => {
-      const pass = (await tx.passes.findForUpdate(workspaceId, params.id)) ?? missing(params.id)
+      const pass = await tx.passes.findForUpdate(workspaceId, params.id)
+      if (!pass) throw noPass(params.id)
       await tx.passes.raiseLinkGeneration(workspaceId, pass.id, now)
       if (pass.group) await tx.groups.raiseLinkGeneration(workspaceId, pass.group.id)
       await audit(tx, context, 'pass.revoke-links', pass.id)
@@ -90,7 +90,7 @@ export const passes: Handlers<typeof contract> = {
   },
 
   wallets: async ({ params }, context) => {
-    const pass = await getPass(params.id, context)
+    const pass = await requirePass(params.id, context)
     const wallets = await walletsOf([pass], context)
     return wallets.get(pass.id)!
   },
@@ -98,7 +98,7 @@ export const passes: Handlers<typeof contract> = {
   preview: async ({ params, query }, context) => {
     const { store, services, now } = context
     const { identities, packages, issuing, google } = services
-    const pass = await getPass(params.id, context)
+    const pass = await requirePass(params.id, context)
     if (query.format === 'pkpass') {
       if (!packages) throw new ApiError('CONFLICT', { message: 'This server does not issue Apple passes.' })
       const file = await renderOr(() => packages.build(pass, now))
@@ -121,23 +121,6 @@ export const passes: Handlers<typeof contract> = {
     }
     return previewOf(rendered, wallets, now, query.platform)
   },
-}
-
-async function getPass(passId: string, { store, workspaceId }: RequestContext): Promise<StoredPass> {
-  return (await findTogether(store, { workspaceId, passId })) ?? missing(passId)
-}
-
-/** Finds a pass. Concurrent requests of a workspace share one query (decisions/0004). */
-const findTogether = grouped(async (store: Store, take: () => { workspaceId: string; passId: string }[]) => {
-  const requests = take()
-  const ids = requests.map(({ passId }) => passId)
-  const passes = await store.passes.listByIds(requests[0]!.workspaceId, ids)
-  const found = new Map(passes.map((pass) => [pass.id, pass]))
-  return ids.map((id) => found.get(id))
-})
-
-function missing(passId: string): never {
-  throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
 }
 
 const NO_LINKS = { ...byPlatform(() => null), smart: null, group: null }

@@ -26,6 +26,7 @@ import { audit } from '../audit.ts'
 import { bytesOf, requireBytes } from '../limit-checks.ts'
 import { cardOf, findAndroidAlert, queueAndroidAlert } from './android-alert.ts'
 import { newAppleToken } from './create-passes.ts'
+import { noPass } from './require-pass.ts'
 
 export interface UpdateOptions {
   ifMatch: number[] | '*' | undefined
@@ -57,7 +58,7 @@ export async function updatePass(
 ): Promise<Updated> {
   const { workspaceId, now, correlationId } = context
   const [pass] = await Promise.all([tx.passes.findForUpdate(workspaceId, passId), tx.events.expect(workspaceId)])
-  if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
+  if (!pass) throw noPass(passId)
   checkPrecondition(pass, options.ifMatch)
   if (pass.status === 'VOID') throw new ApiError('PASS_ALREADY_VOIDED', { details: { passId } })
 

@@ -4,6 +4,7 @@ import type { Repositories, Store } from '../../../storage/store.ts'
 import type { RequestContext } from '../../context.ts'
 import { queueWalletUpdates } from '../../wallet-sync/holders.ts'
 import { auditEach } from '../audit.ts'
+import { noPass } from './require-pass.ts'
 
 export interface Voiding {
   pass: { id: string; externalPassId: string }
@@ -57,7 +58,7 @@ export const voidTogether = grouped(
       await auditEach(tx, workspaceId, 'pass.void', done)
       return requests.map(({ passId }) => {
         const pass = passes.get(passId)
-        if (!pass) return new ApiError('PASS_NOT_FOUND', { details: { passId } })
+        if (!pass) return noPass(passId)
         return pass.status === 'VOID' ? new ApiError('PASS_ALREADY_VOIDED', { details: { passId } }) : undefined
       })
     }),

@@ -22,6 +22,7 @@ import type { Handlers } from '../../http/mount.ts'
 import { toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
 import { requireBuckets } from '../buckets.ts'
+import { requirePass } from '../passes/require-pass.ts'
 import { placesOfUse, writeScanEvents } from './evaluate-scans.ts'
 import { languageOf, languagesOfMessages } from './message-languages.ts'
 import { recordScan, replayResponse, takenRef } from './record-scan.ts'
@@ -102,8 +103,7 @@ async function explainPass(
   context: RequestContext,
 ): Promise<RedemptionExplanation> {
   const { store, workspaceId, now } = context
-  const pass = await store.passes.find(workspaceId, passId)
-  if (!pass) throw new ApiError('PASS_NOT_FOUND', { details: { passId } })
+  const pass = await requirePass(passId, context)
   const { at, validityDate, scanContextKey = null } = question
   const realTime = at === undefined ? now : new Date(at)
   const plan = planRedemption({
