@@ -7,6 +7,7 @@ import type { RequestContext } from '../../context.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { toBody, toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
+import { missingTemplate } from './template-errors.ts'
 
 /** The maximum number of upgrades of a workspace that have not ended, including dry runs. */
 const MAX_PENDING = 10
@@ -17,8 +18,7 @@ export const upgrades: Handlers<typeof contract> = {
     const rejection = await context.services.takeQueue(context, 1)
     if (rejection) throw rejection
     return store.transaction(async (tx) => {
-      const template = await tx.templates.findForUpdate(workspaceId, params.id)
-      if (!template) throw noTemplate(params.id)
+      const template = (await tx.templates.findForUpdate(workspaceId, params.id)) ?? missingTemplate(params.id)
       const number = body.to === 'latest' ? template.latestPublishedVersion : body.to
       const version =
         number === null ? undefined : await tx.templateVersions.findPublished(workspaceId, params.id, number)
@@ -105,11 +105,7 @@ async function requireFewPending(tx: Repositories, workspaceId: string): Promise
 }
 
 async function requireTemplate({ store, workspaceId }: RequestContext, templateId: string): Promise<void> {
-  if (!(await store.templates.find(workspaceId, templateId))) throw noTemplate(templateId)
-}
-
-function noTemplate(templateId: string): ApiError {
-  return new ApiError('TEMPLATE_NOT_FOUND', { details: { templateId } })
+  if (!(await store.templates.find(workspaceId, templateId))) missingTemplate(templateId)
 }
 
 function noUpgrade(upgradeId: string): ApiError {
