@@ -3,6 +3,7 @@ import { byPlatform, type Platform } from '../../core/contract/schemas/platform.
 import { idBound } from '../../core/ids.ts'
 import { barcodeMessage } from '../../core/rules/display/card.ts'
 import { looseName } from '../../core/rules/lists/search.ts'
+import { isUnissued } from '../../core/rules/pass/pass-status.ts'
 import { buildScope } from '../../core/rules/template/resolve.ts'
 import type { HandOverFilter, HandOverPass } from '../../storage/operations/hand-over.ts'
 import type { Store } from '../../storage/store.ts'
@@ -154,7 +155,7 @@ const BALANCE_COLUMNS = ['externalPassId', 'balance', 'delta', 'externalRef', 'r
 /** Returns an entry for each balance that differs from its start value, which the template on the next server sets. */
 function balanceRows({ pass }: HandOverPass): string[][] {
   // Omit a void pass: the next server would reject entries for its balances.
-  if (isUnissued(pass) || pass.status === 'VOID') return []
+  if (isQueuedOrFailed(pass) || pass.status === 'VOID') return []
   const changed = Object.entries(pass.balanceSums ?? {}).filter(([, { sum }]) => sum !== 0)
   return changed.map(([name, { sum }]) => [
     pass.externalPassId,
@@ -165,8 +166,8 @@ function balanceRows({ pass }: HandOverPass): string[][] {
   ])
 }
 
-function isUnissued({ status }: HandOverPass['pass']): boolean {
-  return status === 'QUEUED' || status === 'ISSUING' || status === 'FAILED'
+function isQueuedOrFailed({ status }: HandOverPass['pass']): boolean {
+  return isUnissued(status) || status === 'FAILED'
 }
 
 async function findIdentity(store: Store, name: string | undefined): Promise<string | null | undefined> {
@@ -261,7 +262,7 @@ function createRows(
     /** Returns the cells of a pass; undefined if it was never issued. */
     async of(one: HandOverPass): Promise<string[] | undefined> {
       const { pass, templateKey } = one
-      if (isUnissued(pass)) {
+      if (isQueuedOrFailed(pass)) {
         counts.unissued += 1
         return undefined
       }

@@ -1,3 +1,4 @@
+import { isUnissued } from '../../core/rules/pass/pass-status.ts'
 import type { Job } from '../../storage/jobs/jobs-repository.ts'
 import type { Repositories } from '../../storage/store.ts'
 import type { Services } from '../context.ts'
@@ -25,7 +26,7 @@ export async function issuePasses(jobs: Job[], services: IssueServices): Promise
 /** Marks a pass as FAILED after its last attempt. An update or a retry queues the pass again. */
 export async function failPass(tx: Repositories, job: DiscardedJob, message: string, at: Date): Promise<void> {
   const pass = await tx.passes.findForUpdate(job.workspaceId, job.subject)
-  if (pass?.status !== 'QUEUED' && pass?.status !== 'ISSUING') return
+  if (!pass || !isUnissued(pass.status)) return
   const error = { code: 'PASS_ISSUING_FAILED' as const, message }
   await recordFailure(tx, pass, error, { at, correlationId: job.correlationId })
 }

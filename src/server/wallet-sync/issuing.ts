@@ -2,6 +2,7 @@ import type { Definition } from '../../core/contract/schemas/definition.ts'
 import { ApiError } from '../../core/errors.ts'
 import { groupBy, runsOf } from '../../core/group-by.ts'
 import { renderCard, renderImages } from '../../core/rules/display/card.ts'
+import { isUnissued } from '../../core/rules/pass/pass-status.ts'
 import { textsOf } from '../../core/rules/sending/message-texts.ts'
 import { distinctText } from '../../core/rules/sending/notification.ts'
 import { type ClassClaim, claimClass } from '../../core/rules/template/class-key.ts'
@@ -45,7 +46,7 @@ export function createIssuing(
   return {
     /** Renders and checks passes for every configured platform. Omits passes that are deleted or already issued. */
     async prepare(workspaceId: string, passIds: string[], at: Date): Promise<Outcome[]> {
-      const passes = (await store.passes.listByIds(workspaceId, passIds)).filter(isUnissued)
+      const passes = (await store.passes.listByIds(workspaceId, passIds)).filter(({ status }) => isUnissued(status))
       const ofVersions = [...groupBy(passes, versionIdOf).values()].flat()
       const outcomes: Outcome[] = []
       for (const some of runsOf(ofVersions, versionIdOf, VERSIONS_AT_ONCE)) {
@@ -322,10 +323,6 @@ export async function renderTemplateCards(
 
 function versionIdOf({ templateVersionId }: StoredPass): string {
   return templateVersionId
-}
-
-function isUnissued(pass: StoredPass): boolean {
-  return pass.status === 'QUEUED' || pass.status === 'ISSUING'
 }
 
 function identifiers(pass: StoredPass) {

@@ -18,5 +18,10 @@ export function statusAsOf(pass: { status: PassStatus; expiresAt: Date | null },
 
 /** Whether a pass in this status has hosted links. */
 export function isInstallable(status: PassStatus): boolean {
-  return status === 'QUEUED' || status === 'ISSUING' || status === 'ISSUED'
+  return isUnissued(status) || status === 'ISSUED'
+}
+
+/** Whether a worker will issue, or is issuing, a pass in this status. */
+export function isUnissued(status: PassStatus): boolean {
+  return status === 'QUEUED' || status === 'ISSUING'
 }

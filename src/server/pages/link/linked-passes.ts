@@ -1,4 +1,5 @@
 import type { H3Event } from 'h3'
+import { isUnissued } from '../../../core/rules/pass/pass-status.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { Services } from '../../context.ts'
 import { correlationIdOf } from '../../http/middleware/observe.ts'
@@ -10,7 +11,7 @@ export async function issueQueued(
   event: H3Event,
   at: Date,
 ): Promise<StoredPass[]> {
-  const [first] = passes.filter(({ status }) => status === 'QUEUED' || status === 'ISSUING')
+  const first = passes.find(({ status }) => isUnissued(status))
   if (!first) return passes
   const { workspaceId } = first
   const ids = passes.map(({ id }) => id)

@@ -5,11 +5,12 @@ import type { Platform } from '../../../core/contract/schemas/platform.ts'
 import { idBound } from '../../../core/ids.ts'
 import { beginningOf, MAX_KEY_CHARACTERS } from '../../../core/rules/lists/cursor.ts'
 import { foldCase, indexedText } from '../../../core/rules/lists/search.ts'
+import { isUnissued, passStatuses } from '../../../core/rules/pass/pass-status.ts'
 import { beginningColumn, boundColumn, containsTerm, rowContainsTerm } from '../../db/dialect.ts'
 import { COUNTED_AS_NONE } from '../../operations/counters.ts'
 import { whereGroupKey } from '../groups-repository.ts'
 import { holding, whereStale } from '../held-passes.ts'
-import { issuingPasses, lapsedPasses } from '../pass-row.ts'
+import { issuingPasses, lapsedPasses, UNISSUED } from '../pass-row.ts'
 
 /** The filters of passes. A pass must match every filter. The values of a filter are alternatives. */
 export interface PassFilters extends Partial<ReturnType<typeof parsePassFilter>> {
@@ -97,7 +98,7 @@ async function isSwept(db: Knex, workspaceId: string, filters: PassFilters, at: 
 
 /** Returns the passes that workers are issuing (always few). Empty if no filter needs them. */
 async function listIssuing(db: Knex, workspaceId: string, filters: PassFilters): Promise<string[]> {
-  const isAsked = filters.search || filters.status?.some((status) => status === 'QUEUED' || status === 'ISSUING')
+  const isAsked = filters.search || filters.status?.some(isUnissued)
   return isAsked ? issuingPasses(db, workspaceId).pluck('subject') : []
 }
 
@@ -120,7 +121,7 @@ function conditions(db: Knex, facts: Facts, isContained: typeof containsTerm) {
     search: (where, text: string) => {
       const term = foldCase(text)
       where.whereRaw(isContained(db, ['label_folded', 'external_folded'], term))
-      for (const status of STATUSES)
+      for (const status of passStatuses)
         if (status.toLowerCase().includes(term)) where.orWhere((or) => whereStatus(db, or, status, facts))
     },
     projectId: (where, value: string) => whereProject(db, where, 'passes', [value], facts),
@@ -161,15 +162,13 @@ function conditions(db: Knex, facts: Facts, isContained: typeof containsTerm) {
 /** The filters without an entry in `conditions`: they change another condition, or are applied separately. */
 type NoCondition = 'redeemedContext' | 'labelMatch' | 'variable' | 'created'
 
-export const STATUSES: PassStatus[] = ['QUEUED', 'ISSUING', 'ISSUED', 'VOID', 'FAILED', 'EXPIRED']
-
 /**
  * Adds the condition on the visible status. ISSUED passes past their expiry count as EXPIRED, even before a schedule
  * marks them. An unissued pass counts as ISSUING while a worker holds its job.
  */
 function whereStatus(db: Knex, where: Knex.QueryBuilder, status: PassStatus, { now, isSwept, issuing }: Facts): void {
-  if (status === 'QUEUED' || status === 'ISSUING') {
-    where.whereIn('passes.status', ['QUEUED', 'ISSUING'])
+  if (isUnissued(status)) {
+    where.whereIn('passes.status', UNISSUED)
     if (status === 'ISSUING') where.whereIn('passes.id', issuing)
     else if (issuing.length > 0) where.whereNotIn('passes.id', issuing)
     return

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { PassStatus } from '../../../core/contract/schemas/common.ts'
+import { isUnissued, passStatuses } from '../../../core/rules/pass/pass-status.ts'
 import { joinPasses, knowsDistribution } from '../../db/dialect.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../../db/list-query.ts'
 import { countsOf } from '../../operations/counters.ts'
@@ -9,7 +10,6 @@ import {
   type Facts,
   findFacts,
   type PassFilters,
-  STATUSES,
   type Variable,
   valuesByName,
   whereFilters,
@@ -92,7 +92,7 @@ async function countPasses(db: Knex, workspaceId: string, request: PassListReque
     if (templateId) query.whereIn(`${table}.template_id`, templateId)
     return projectId ? query.where((or) => whereProject(db, or, table, projectId, facts)) : query
   }
-  const statuses = new Set(request.status ?? STATUSES)
+  const statuses = new Set(request.status ?? passStatuses)
   const counted = narrowed(countsOf(db, workspaceId, 'passes'), 'counts').select('kind', 'n')
   const lookUp = (kind: 'lapsed' | 'issuing', passes: Knex.QueryBuilder) => {
     const found = narrowed(passes, 'passes').select(db.raw(`'${kind}'`))
@@ -156,7 +156,7 @@ function passesOfStatuses(db: Knex, workspaceId: string, { status = [], sortBy }
 
 /** Returns the stored statuses of passes that have a given status in the API. */
 function storedStatuses(status: PassStatus, { isSwept }: Facts): PassStatus[] {
-  if (UNISSUED.includes(status)) return UNISSUED
+  if (isUnissued(status)) return UNISSUED
   return status === 'EXPIRED' && !isSwept ? ['EXPIRED', 'ISSUED'] : [status]
 }
 
