@@ -35,6 +35,10 @@ export function contentId(...parts: (string | Uint8Array)[]): string {
   return formatUuid(bytes)
 }
 
+export function idsOf(rows: Iterable<{ id: string }>): string[] {
+  return Array.from(rows, ({ id }) => id)
+}
+
 export function formatUuid(bytes: Uint8Array): string {
   return uuidText(Buffer.from(bytes).toString('hex'))
 }

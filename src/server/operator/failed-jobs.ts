@@ -1,6 +1,7 @@
 import type { AuditAction } from '../../core/audit.ts'
 import { platforms } from '../../core/contract/schemas/platform.ts'
 import { groupBy } from '../../core/group-by.ts'
+import { idsOf } from '../../core/ids.ts'
 import { isUuidText } from '../../core/uuid.ts'
 import type { FailedJob, FailedJobFilter } from '../../storage/jobs/backlog.ts'
 import type { JobKind } from '../../storage/jobs/job-kinds.ts'
@@ -25,7 +26,7 @@ export async function retryJobs(store: Store, filter: FailedJobFilter, at: Date)
   })
   if (filter.ids) return retried
   const { workspaceId } = filter
-  const workspaceIds = workspaceId === undefined ? (await store.workspaces.list()).map(({ id }) => id) : [workspaceId]
+  const workspaceIds = workspaceId === undefined ? idsOf(await store.workspaces.list()) : [workspaceId]
   let issued = 0
   for (const id of workspaceIds) issued += await issueUnsigned(store, id, at)
   return retried + issued
@@ -101,10 +102,6 @@ async function forFailedJobs(
     })
     if (found < CHUNK) return count
   }
-}
-
-function idsOf(jobs: FailedJob[]): string[] {
-  return jobs.map(({ id }) => id)
 }
 
 async function reviveSubjects(tx: Repositories, workspaceId: string, jobs: FailedJob[], at: Date): Promise<void> {

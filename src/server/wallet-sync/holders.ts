@@ -1,4 +1,5 @@
 import { platforms } from '../../core/contract/schemas/platform.ts'
+import { idsOf } from '../../core/ids.ts'
 import { hourOf } from '../../storage/operations/figures-repository.ts'
 import type { StoredPass } from '../../storage/passes/pass-row.ts'
 import type { Repositories } from '../../storage/store.ts'
@@ -48,11 +49,7 @@ async function countJoined(
 ): Promise<void> {
   const first = [...new Set(passes)].filter(({ join }) => join !== null && join.installedAt === null)
   if (first.length === 0) return
-  await tx.passes.setJoinInstalled(
-    workspaceId,
-    first.map(({ id }) => id),
-    at,
-  )
+  await tx.passes.setJoinInstalled(workspaceId, idsOf(first), at)
   for (const { projectId, join } of first) {
     if (projectId === null) continue
     const figure = `joined/installed/${countedSource(projectId, join!.source, at)}`

@@ -1,6 +1,7 @@
 import type { Definition } from '../../core/contract/schemas/definition.ts'
 import { ApiError } from '../../core/errors.ts'
 import { groupBy, runsOf } from '../../core/group-by.ts'
+import { idsOf } from '../../core/ids.ts'
 import { renderCard, renderImages } from '../../core/rules/display/card.ts'
 import { isUnissued } from '../../core/rules/pass/pass-status.ts'
 import { textsOf } from '../../core/rules/sending/message-texts.ts'
@@ -65,17 +66,11 @@ export function createIssuing(
       outcomes: Outcome[],
       { at, correlationIdOf }: Cause,
     ): Promise<string[]> {
-      const revisions = await tx.passes.lockUnissued(
-        workspaceId,
-        outcomes.map(({ pass }) => pass.id),
-      )
+      const passes = outcomes.map(({ pass }) => pass)
+      const revisions = await tx.passes.lockUnissued(workspaceId, idsOf(passes))
       const current = outcomes.filter(({ pass }) => revisions.get(pass.id) === pass.revision)
       const issued = current.filter(({ error }) => !error).map(({ pass }) => pass)
-      await tx.passes.setIssued(
-        workspaceId,
-        issued.map((pass) => pass.id),
-        at,
-      )
+      await tx.passes.setIssued(workspaceId, idsOf(issued), at)
       await tx.events.insert(
         workspaceId,
         issued.map((pass) => ({
@@ -90,10 +85,7 @@ export function createIssuing(
         if (rejection) await tx.rejections.insert(workspaceId, 'pass', pass.id, rejection)
         if (error) await recordFailure(tx, pass, error, { at, correlationId: correlationIdOf(pass.id) })
       }
-      return outcomes
-        .map(({ pass }) => pass)
-        .filter((pass) => (revisions.get(pass.id) ?? pass.revision) !== pass.revision)
-        .map((pass) => pass.id)
+      return idsOf(passes.filter(({ id, revision }) => (revisions.get(id) ?? revision) !== revision))
     },
 
     /** Renders the current state of a pass for the platforms, in all languages or only the given one. */

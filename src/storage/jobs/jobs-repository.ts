@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { groupBy } from '../../core/group-by.ts'
-import { newId } from '../../core/ids.ts'
+import { idsOf, newId } from '../../core/ids.ts'
 import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../core/rules/sending/retries.ts'
 import { insertForEach, insertRows } from '../db/bulk-rows.ts'
 import { bindIds, constant, idIsChosen, insertSelected, isAmong, isUnlocked, rowLock } from '../db/dialect.ts'
@@ -329,5 +329,3 @@ const COLUMNS = {
   attempts: 'integer',
   created_at: 'bigint',
 } as const
-
-const idsOf = (jobs: Job[]) => jobs.map(({ id }) => id)

@@ -1,3 +1,4 @@
+import { idsOf } from '../../core/ids.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
 import { findRecord, flag, json, mapping, type RecordOf, type RowOf, text, time } from '../db/record.ts'
 import { insertNew, Repository } from '../db/repository.ts'
@@ -55,12 +56,7 @@ export class JoinSubmissions extends Repository {
       .limit(limit)
       .forUpdate()
       .skipLocked()
-    await this.db('join_submissions')
-      .whereIn(
-        'id',
-        rows.map(({ id }) => id),
-      )
-      .delete()
+    await this.db('join_submissions').whereIn('id', idsOf(rows)).delete()
     return rows.map((row) => ({ ...SUBMISSION.read(row), workspaceId: row.workspace_id }))
   }
 

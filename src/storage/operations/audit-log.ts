@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { type Actor, type AuditAction, targetKind } from '../../core/audit.ts'
-import { idBound, newId } from '../../core/ids.ts'
+import { idBound, idsOf, newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { boundColumn } from '../db/dialect.ts'
 import { byId, type ListPage, type ListRequest, listPage, NEWEST_FIRST } from '../db/list-query.ts'
@@ -85,11 +85,7 @@ export class AuditLog extends Repository {
       }),
     )
     await insertRows(this.db, 'audit_entries', rows)
-    await new Chains(this.connected).insertPending(
-      workspaceId,
-      'audit',
-      rows.map(({ id }) => id),
-    )
+    await new Chains(this.connected).insertPending(workspaceId, 'audit', idsOf(rows))
   }
 
   /** Returns a page of entries, newest first, of all workspaces by default. */

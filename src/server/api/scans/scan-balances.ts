@@ -1,4 +1,5 @@
 import type { ScanBalance } from '../../../core/contract/schemas/scan-shapes.ts'
+import { idsOf } from '../../../core/ids.ts'
 import { applyRules, balanceValue, type RuledBalance } from '../../../core/rules/balances/balances.ts'
 import type { StoredPass } from '../../../storage/passes/pass-row.ts'
 import type { StoredScan } from '../../../storage/scans/scan-row.ts'
@@ -78,10 +79,7 @@ export async function reverseBalances(
 ): Promise<void> {
   if (!pass?.balanceSums) return
   const made = await tx.balanceEntries.listOfScan(workspaceId, scan.id)
-  const reversals = await tx.balanceEntries.listReversals(
-    workspaceId,
-    made.map(({ id }) => id),
-  )
+  const reversals = await tx.balanceEntries.listReversals(workspaceId, idsOf(made))
   const reversed = new Set(reversals.map(({ reversesEntryId }) => reversesEntryId))
   const open = made.filter(({ id }) => !reversed.has(id))
   if (open.length === 0) return
