@@ -24,10 +24,8 @@ import { byClass, type Message, type Outcome, sendToClass } from './message-goog
 export async function messageGoogle(jobs: Job[], services: GoogleServices, slot?: Slot): Promise<void> {
   const { workspaceId } = jobs[0]!
   const { store } = services
-  const notifications = await store.notifications.listByIds(
-    workspaceId,
-    jobs.map((job) => job.subject),
-  )
+  const ids = jobs.map((job) => job.subject)
+  const notifications = await store.notifications.listByIds(workspaceId, ids)
   const byId = new Map(notifications.map((notification) => [notification.id, notification]))
   const passIds = [...new Set(notifications.map(({ passId }) => passId))]
   const passes = new Map((await store.passes.listByIds(workspaceId, passIds)).map((pass) => [pass.id, pass]))

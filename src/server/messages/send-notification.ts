@@ -100,10 +100,8 @@ async function pushOf(
     const heldJobs = new Set(await tx.jobs.lockHeld(sendings.map(({ job }) => job)))
     const ours = sendings.filter(({ job }) => heldJobs.has(job))
     const passIds = new Set(ours.map(({ notification }) => notification.passId))
-    const outcomes = groupByOutcome(
-      registrations.filter(({ passId }) => passIds.has(passId)),
-      results,
-    )
+    const phones = registrations.filter(({ passId }) => passIds.has(passId))
+    const outcomes = groupByOutcome(phones, results)
     const dropped = await dropGone(tx, results)
     await recordPushes(tx, workspaceId, outcomes, at)
     await settle(tx, workspaceId, ours, outcomes, at)
@@ -170,10 +168,8 @@ async function startSending(
   jobs: Job[],
   at: Date,
 ): Promise<{ sendings: Sending[]; later: Job[] }> {
-  const found = await tx.notifications.lock(
-    workspaceId,
-    jobs.map((job) => job.subject),
-  )
+  const ids = jobs.map((job) => job.subject)
+  const found = await tx.notifications.lock(workspaceId, ids)
   const first = new Map(found.toReversed().map((notification) => [notification.passId, notification]))
   const ours = new Map([...first.values()].map((notification) => [notification.id, notification]))
   const known = new Set(found.map(({ id }) => id))
@@ -182,12 +178,8 @@ async function startSending(
   const fresh = [...ours.values()].filter(({ startedAt }) => startedAt === null)
   const changes = await decide(tx, workspaceId, fresh, at)
   await tx.notifications.update(workspaceId, changes, at)
-  await showOnApple(
-    tx,
-    workspaceId,
-    fresh.filter(({ id }) => isPending(changes.get(id)?.apple_status)),
-    { jobs, at },
-  )
+  const shown = fresh.filter(({ id }) => isPending(changes.get(id)?.apple_status))
+  await showOnApple(tx, workspaceId, shown, { jobs, at })
   await queueMessages(tx, jobs, changes, at)
 
   const sendings = jobs.flatMap((job) => {

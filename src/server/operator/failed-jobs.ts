@@ -41,10 +41,9 @@ async function issueUnsigned(store: Store, workspaceId: string, at: Date): Promi
       const passIds = await tx.passes.lockUnsigned(workspaceId, last, CHUNK)
       if (passIds.length === 0) return passIds
       await tx.passes.setQueuedAgain(workspaceId, passIds, at)
-      await tx.jobs.insert(
-        passIds.map((subject) => ({ workspaceId, kind: 'issue-pass' as const, subject, correlationId: null })),
-        at,
-      )
+      const job = { workspaceId, kind: 'issue-pass' as const, correlationId: null }
+      const jobs = passIds.map((subject) => ({ ...job, subject }))
+      await tx.jobs.insert(jobs, at)
       const targetId = passIds.length === 1 ? passIds[0]! : null
       await auditOperator(tx, workspaceId, { action: 'job.retry', targetId, targetCount: passIds.length }, at)
       return passIds
@@ -109,9 +108,8 @@ async function reviveSubjects(tx: Repositories, workspaceId: string, jobs: Faile
   await tx.passes.setQueuedAgain(workspaceId, issued, at)
   const updates = new Map(jobs.filter((job) => walletUpdates.includes(job.kind)).map((job) => [job.subject, job]))
   const passes = await tx.passes.listByIds(workspaceId, [...updates.keys()])
-  await tx.events.insert(
-    workspaceId,
-    passes.map((pass) => passUpdated(pass, ['manual_requeue'], updates.get(pass.id)?.correlationId ?? null)),
-    at,
+  const events = passes.map((pass) =>
+    passUpdated(pass, ['manual_requeue'], updates.get(pass.id)?.correlationId ?? null),
   )
+  await tx.events.insert(workspaceId, events, at)
 }

@@ -126,10 +126,8 @@ export async function followClasses(
   // Update only classes that Google already has. Any other class is sent, in its current form, with its first object.
   const sent = [...changed].filter(({ sentVersion }) => sentVersion !== null)
   const job = { workspaceId, kind: 'upsert-google-class' as const, correlationId }
-  await tx.jobs.insertOnce(
-    sent.map(({ id: subject }) => ({ ...job, subject })),
-    now,
-  )
+  const jobs = sent.map(({ id: subject }) => ({ ...job, subject }))
+  await tx.jobs.insertOnce(jobs, now)
   return classes
 }
 

@@ -137,10 +137,8 @@ async function writeChunk(tx: Repositories, job: Job, prepared: Prepared | undef
  */
 async function lockUnchanged(tx: Repositories, workspaceId: string, plans: Plan[]): Promise<Plan[]> {
   if (plans.length === 0) return []
-  const versions = await tx.upgrades.lockPasses(
-    workspaceId,
-    plans.map(({ pass }) => pass.id),
-  )
+  const ids = plans.map(({ pass }) => pass.id)
+  const versions = await tx.upgrades.lockPasses(workspaceId, ids)
   const changed = plans.findIndex(({ pass }) => versions.get(pass.id) !== pass.version)
   return changed < 0 ? plans : plans.slice(0, changed)
 }
@@ -148,11 +146,8 @@ async function lockUnchanged(tx: Repositories, workspaceId: string, plans: Plan[
 /** Separates changes and failures, and locks the images of changes. A change with a missing image becomes a failure. */
 async function sortPlans(tx: Repositories, workspaceId: string, plans: Plan[]) {
   const planned = plans.filter((plan): plan is PlannedChange => 'change' in plan)
-  const requireKnown = await openImages(
-    tx,
-    workspaceId,
-    planned.flatMap(({ images }) => images),
-  )
+  const images = planned.flatMap((plan) => plan.images)
+  const requireKnown = await openImages(tx, workspaceId, images)
   const changes: PlannedChange[] = []
   const failures: UpgradeFailure[] = []
   for (const plan of plans) {
@@ -195,10 +190,8 @@ async function writeChanges(
   await deleteLeftClasses(tx, workspaceId, passes, classes)
   const retried = passes.filter(({ status }) => status === 'FAILED')
   const issue = { workspaceId, kind: 'issue-pass' as const, correlationId, isBulk: true }
-  await tx.jobs.insert(
-    retried.map(({ id: subject }) => ({ ...issue, subject })),
-    at,
-  )
+  const jobs = retried.map(({ id: subject }) => ({ ...issue, subject }))
+  await tx.jobs.insert(jobs, at)
   const events = changes.map(({ pass, change }) => {
     const fields = changedFields({ label: false, variables: false, version: true })
     if (change.group?.id !== pass.group?.id) fields.push('groupKey')
@@ -207,8 +200,6 @@ async function writeChanges(
   await tx.events.insert(workspaceId, events, at)
   const actor = { tokenId: upgrade.tokenId, name: upgrade.tokenName, subject: upgrade.tokenSubject }
   const entry = { action: 'pass.update' as const, actor, correlationId, at }
-  await tx.auditLog.insertAll(
-    workspaceId,
-    ids.map((targetId) => ({ ...entry, targetId })),
-  )
+  const entries = ids.map((targetId) => ({ ...entry, targetId }))
+  await tx.auditLog.insertAll(workspaceId, entries)
 }

@@ -112,8 +112,6 @@ export function queuePushes(
   { at, correlationId }: Cause,
 ): Promise<void> {
   const job = { workspaceId, kind: 'update-apple' as const, correlationId, isBulk: true }
-  return tx.jobs.insertOnce(
-    passIds.map((subject) => ({ ...job, subject })),
-    at,
-  )
+  const jobs = passIds.map((subject) => ({ ...job, subject }))
+  return tx.jobs.insertOnce(jobs, at)
 }

@@ -86,11 +86,8 @@ async function pushOfIdentity(
   if (jobs.length === 0) return
   const results = await pushTo(outdated, services, { slot, isAdmitted: true })
   const outcomes = groupByOutcome(outdated, results)
-  logPushes(
-    jobs.map((job) => ({ job, passId: job.subject })),
-    outcomes,
-    services,
-  )
+  const pushed = jobs.map((job) => ({ job, passId: job.subject }))
+  logPushes(pushed, outcomes, services)
   const pausedUntil = breakers.of('apple', outdated[0]?.appleIdentityId ?? null).pausedUntil()
 
   const errors = errorsByPass(outcomes)
@@ -148,10 +145,8 @@ function eachPushIdentity(
   const identityOf = ({ subject }: Job) => identities.get(subject) ?? (identities.has(subject) ? null : first)
   return eachIdentity(jobs, identityOf, (some) => {
     const ours = new Set(some.map(({ subject }) => subject))
-    return work(
-      some,
-      outdated.filter(({ passId }) => ours.has(passId)),
-    )
+    const phones = outdated.filter(({ passId }) => ours.has(passId))
+    return work(some, phones)
   })
 }
 

@@ -79,11 +79,8 @@ export class BalanceEntries extends Repository {
   }
 
   async insert(workspaceId: string, entries: StoredEntry[]): Promise<void> {
-    await insertRows(
-      this.db,
-      'balance_entries',
-      entries.map((entry) => ({ ...ENTRY.write(entry), workspace_id: workspaceId })),
-    )
+    const rows = entries.map((entry) => ({ ...ENTRY.write(entry), workspace_id: workspaceId }))
+    await insertRows(this.db, 'balance_entries', rows)
   }
 
   private ofBalance(workspaceId: string, { passId, name }: BalanceOfPass) {

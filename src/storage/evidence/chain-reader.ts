@@ -43,11 +43,8 @@ export class ChainReader extends Repository {
     limit: number,
   ): Promise<(ChainedEntry & { firstSequence: number })[]> {
     const blocks = await new Chains(this.connected).listBlocks({ workspaceId, chain }, after, limit)
-    const rows = await readEntries(
-      this.db,
-      chain,
-      blocks.flatMap(({ entryIds }) => entryIds),
-    )
+    const ids = blocks.flatMap(({ entryIds }) => entryIds)
+    const rows = await readEntries(this.db, chain, ids)
     const { personal } = chainedTables[chain]
     const gone = { fixed: null, personal: Object.fromEntries(personal.map((column) => [column, null])) }
     return blocks.flatMap(({ firstSequence, isAdopted, entryIds, digests }) =>
@@ -93,14 +90,12 @@ export class ChainReader extends Repository {
       .groupBy('adopted')
       .select('adopted', this.db.raw(`sum(${length}) as entries, min(cast(id as text)) as first_id`))
     let count = 0
-    for (const name of chainNames) if (chain === undefined || chain === name) count += await this.countUnchained(name)
+    for (const name of chain === undefined ? chainNames : [chain]) {
+      count += await countRows(this.db(chainedTables[name].table).whereRaw('not chained'))
+    }
     for (const { entries } of rows) count += entries
     const recent = rows.find(({ adopted }) => !adopted)
     return { count, newCount: recent?.entries ?? 0, firstId: recent?.first_id ?? null }
-  }
-
-  private async countUnchained(chain: ChainName): Promise<number> {
-    return countRows(this.db(chainedTables[chain].table).whereRaw('not chained'))
   }
 
   async countHeads(): Promise<number> {

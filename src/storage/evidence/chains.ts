@@ -159,11 +159,8 @@ export class Chains extends Repository {
   }
 
   async insertBlocks(blocks: Block[]): Promise<void> {
-    await insertRows(
-      this.db,
-      'chain_blocks',
-      blocks.map((block) => BLOCK.write(block)),
-    )
+    const rows = blocks.map((block) => BLOCK.write(block))
+    await insertRows(this.db, 'chain_blocks', rows)
   }
 
   /** Returns the audit chains whose first block contains only expired entries. */

@@ -86,10 +86,8 @@ export class Jobs extends Repository {
     const subjects = jobs.map(({ subject }) => subject)
     const waiting = this.db('jobs').where({ kind: jobs[0]!.kind, claim_token: null, failed_at: null })
     const known = new Set<string>(await waiting.whereIn('subject', subjects).forShare().pluck('subject'))
-    await this.insert(
-      jobs.filter(({ subject }) => !known.has(subject)),
-      at,
-    )
+    const missing = jobs.filter(({ subject }) => !known.has(subject))
+    await this.insert(missing, at)
     const hastened = jobs.filter(({ subject, isBulk }) => known.has(subject) && !isBulk)
     if (hastened.length > 0) await this.hasten(hastened)
   }

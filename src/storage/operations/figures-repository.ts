@@ -155,11 +155,8 @@ export class Figures extends Repository {
       else for (const one of unpack(row.packed, row.hour)) if (one.figure.startsWith('scans/')) add(one, 0)
     }
     const differences = [...all.values()].filter(({ counted, expected }) => counted !== expected)
-    const missing = differences.map(({ hour, figure, counted, expected }) => ({ hour, figure, n: expected - counted }))
-    await this.insert(
-      workspaceId,
-      missing.map((one) => ({ ...one, projectId })),
-    )
+    const missing = differences.map(({ counted, expected, ...one }) => ({ ...one, n: expected - counted, projectId }))
+    await this.insert(workspaceId, missing)
     return differences
   }
 

@@ -80,11 +80,8 @@ export class FormerPasses extends Repository {
     const held: { device_id: string; push_token: string }[] = await registrations().select('device_id', 'push_token')
     if (held.length === 0) return false
     const key = { workspace_id: workspaceId, serial_number: copyId, is_pushed: false }
-    await insertRows(
-      this.db,
-      'former_registrations',
-      held.map((phone) => ({ ...key, ...phone })),
-    )
+    const phones = held.map((phone) => ({ ...key, ...phone }))
+    await insertRows(this.db, 'former_registrations', phones)
     await registrations().delete()
     return true
   }

@@ -50,10 +50,8 @@ export class HeldPasses extends Repository {
       `on conflict (workspace_id, pass_id) do update set apple = held_passes.apple returning pass_id, ${allPlatforms.join()}`,
     )
     // Count in later statements: the insert can wait for other transactions, but does not see their changes.
-    const counted = await this.count(
-      workspaceId,
-      previous.map((row) => row.pass_id),
-    )
+    const ids = previous.map((row) => row.pass_id)
+    const counted = await this.count(workspaceId, ids)
     await this.write(workspaceId, previous, counted)
     return previous.flatMap(({ pass_id: passId, ...before }) =>
       allPlatforms.flatMap((platform) => {

@@ -32,15 +32,12 @@ export class Identifiers extends Repository {
    * code earlier. A caller that is limited to projects finds only passes of the project of the code.
    */
   async listPassIds(workspaceId: string, codes: ScannedCode[]): Promise<string[][]> {
-    const inProject = await this.match(
-      workspaceId,
-      codes.filter(({ projectId }) => projectId !== undefined && (!this.scope || this.scope.includes(projectId))),
-    )
+    const isInScope = (projectId: string) => !this.scope || this.scope.includes(projectId)
+    const ofProjects = codes.filter(({ projectId }) => projectId !== undefined && isInScope(projectId))
+    const inProject = await this.match(workspaceId, ofProjects)
     const elsewhere = this.scope ? [] : codes.filter((code) => !inProject.get(code)?.length)
-    const anywhere = await this.match(
-      workspaceId,
-      elsewhere.map(({ digest }) => ({ digest })),
-    )
+    const digests = elsewhere.map(({ digest }) => ({ digest }))
+    const anywhere = await this.match(workspaceId, digests)
     const byDigest = new Map([...anywhere].map(([{ digest }, ids]) => [digest, ids]))
     return codes.map((code) => {
       const found = inProject.get(code) ?? []

@@ -156,17 +156,14 @@ export class ImportedPasses extends Repository {
             },
       ),
     )
-    const held = passes.map((pass) => ({
+    const counts = passes.map((pass) => ({
       workspace_id: workspaceId,
       pass_id: pass.id,
       apple: pass.devices.length,
       google: pass.googleObjectId === null ? 0 : 1,
     }))
-    await insertRows(
-      this.db,
-      'held_passes',
-      held.filter(({ apple, google }) => apple + google > 0),
-    )
+    const held = counts.filter(({ apple, google }) => apple + google > 0)
+    await insertRows(this.db, 'held_passes', held)
   }
 }
 

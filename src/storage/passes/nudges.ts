@@ -96,11 +96,8 @@ export class Nudges extends Repository {
     await forgetPushes(this.db, workspaceId, devices, pushedBefore)
     const stale = new Set<string>(await this.stale(workspaceId, ids).distinct().pluck('apple_registrations.pass_id'))
     // If there are more devices than the limit, the pass of the first excess device and all later passes stay due.
-    await this.settle(
-      rows.filter(({ pass_id }) => first === undefined || pass_id < first),
-      stale,
-      at,
-    )
+    const settled = rows.filter(({ pass_id }) => first === undefined || pass_id < first)
+    await this.settle(settled, stale, at)
     const passIds = [...new Set(forgotten.map(({ pass_id }) => pass_id))]
     return { devices: forgotten.length, passIds, isMore: first === undefined && rows.length === PASSES }
   }

@@ -235,10 +235,8 @@ export class Events extends Repository {
       this.emit({ what: 'deliveries', webhookId, made })
     }
     const job = { workspaceId, kind: 'deliver-webhooks' as const, correlationId }
-    await this.jobs.insertUnlessDue(
-      webhookIds.map((subject) => ({ ...job, subject })),
-      at,
-    )
+    const jobs = webhookIds.map((subject) => ({ ...job, subject }))
+    await this.jobs.insertUnlessDue(jobs, at)
   }
 }
 

@@ -60,11 +60,9 @@ export async function writeEntries(
   const last = new Map(entries.map((one) => [one.pass.id, one]))
   const sums = [...last.values()].map(({ pass }) => ({ passId: pass.id, sums: pass.balanceSums! }))
   const events = entries.map(({ pass, correlationId }) => passUpdated(pass, ['balances'], correlationId))
+  const stored = entries.map(({ entry }) => entry)
   await Promise.all([
-    tx.balanceEntries.insert(
-      workspaceId,
-      entries.map(({ entry }) => entry),
-    ),
+    tx.balanceEntries.insert(workspaceId, stored),
     tx.passes.setBalanceSums(workspaceId, sums, at),
     queueWalletUpdates(tx, workspaceId, [...last.keys()], {
       at,

@@ -90,10 +90,8 @@ async function insert(
 
 async function requirePlace(tx: Repositories, workspaceId: string, passId: string, dueAt: Date): Promise<void> {
   const places = await tx.notifications.listPlaces(workspaceId, [passId], dueAt)
-  const seconds = capDelaySeconds(
-    places.map((place) => place.dueAt),
-    dueAt,
-  )
+  const dueTimes = places.map((place) => place.dueAt)
+  const seconds = capDelaySeconds(dueTimes, dueAt)
   if (seconds === 0) return
   throw new ApiError('PASS_NOTIFICATION_RATE_LIMITED', {
     message: `The pass already has 3 ${CAPPED_PLATFORM} notifications within 24 hours, including SKIPPED ones. Send this one ${seconds} s later.`,

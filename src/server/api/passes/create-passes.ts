@@ -44,10 +44,8 @@ export async function createPasses(items: unknown[], context: RequestContext): P
   const planned = [...plans.values()].filter((plan): plan is ClaimingPass => !(plan instanceof ApiError))
   const { inserted, rejected } = await insertPasses(planned, context)
   // Read the passes that a concurrent request inserted first, because `inserted` does not contain them.
-  const raced = await findExisting(
-    planned.filter(({ externalPassId }) => !inserted.has(externalPassId)),
-    context,
-  )
+  const notInserted = planned.filter(({ externalPassId }) => !inserted.has(externalPassId))
+  const raced = await findExisting(notInserted, context)
 
   return parsed.map((item) => {
     if ('problem' in item) return item
@@ -170,11 +168,8 @@ export async function admitPasses<Pass extends ClaimingPass>(
   context: Pick<CreateContext, 'workspaceId' | 'now' | 'token'>,
 ): Promise<(Joined<Pass> | ApiError)[]> {
   const { workspaceId, now } = context
-  const requireKnown = await openImages(
-    tx,
-    workspaceId,
-    passes.flatMap(({ images }) => images),
-  )
+  const images = passes.flatMap((pass) => pass.images)
+  const requireKnown = await openImages(tx, workspaceId, images)
   const takeRoom = await openRoom(tx, context)
   const fitting = passes.map(
     (pass) => requireKnown(pass.images) ?? takeRoom({ passes: 1, storedBytes: bytesOf(pass.variables) }) ?? pass,

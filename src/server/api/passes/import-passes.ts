@@ -59,19 +59,14 @@ export async function importPasses(
   })
   const items = parsed.filter((item): item is ImportItem => !('problem' in item))
   const before = await findImported(items, context)
-  const plans = await planImports(
-    items.filter(({ pass }) => !before.has(pass.externalPassId)),
-    version,
-    context,
-  )
+  const unknown = items.filter(({ pass }) => !before.has(pass.externalPassId))
+  const plans = await planImports(unknown, version, context)
   const planned = [...plans.values()].filter((plan): plan is PlannedImport => !(plan instanceof ApiError))
   const { inserted, rejected } = await insertImports(planned, { dryRun, context })
   // Read the passes that a concurrent request imported first, because `inserted` does not contain them.
   const notInserted = planned.filter(({ externalPassId: id }) => !inserted.has(id) && !rejected.has(id))
-  const raced = await findImported(
-    notInserted.map(({ item }) => item),
-    context,
-  )
+  const racedItems = notInserted.map(({ item }) => item)
+  const raced = await findImported(racedItems, context)
   const digests = new Map(planned.map(({ externalPassId, importDigest }) => [externalPassId, importDigest]))
 
   return parsed.map((item): ImportResult => {
@@ -110,10 +105,8 @@ interface Found {
 }
 
 async function findImported(items: ImportItem[], context: RequestContext): Promise<Map<string, Found>> {
-  const existing = await findExisting(
-    items.map(({ pass }) => pass),
-    context,
-  )
+  const passes = items.map(({ pass }) => pass)
+  const existing = await findExisting(passes, context)
   if (existing.size === 0) return new Map()
   const digests = await context.store.importedPasses.listDigests(context.workspaceId, [...existing.keys()])
   return new Map([...existing].map(([id, pass]) => [id, { pass, digest: digests.get(id) }]))

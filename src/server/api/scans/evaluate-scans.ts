@@ -53,11 +53,8 @@ export async function evaluateScans(
     inside.take(movement, decision, attempts[n]!)
     return { ...found, decision }
   })
-  const places = await placesOfUse(
-    tx,
-    workspaceId,
-    decided.map(({ pass, decision, facts }) => ({ pass, usedAt: decidingUse(decision, facts) })),
-  )
+  const uses = decided.map(({ pass, decision, facts }) => ({ pass, usedAt: decidingUse(decision, facts) }))
+  const places = await placesOfUse(tx, workspaceId, uses)
   const languages = await languagesOfMessages(
     tx,
     decided.map(({ pass, decision }, n) => ({
@@ -93,12 +90,10 @@ async function findPasses(
     const passId = namedPass(attempt)
     return passId === undefined ? [] : [{ attempt, passId }]
   })
+  const passIds = named.map(({ passId }) => passId)
   // Keep this order. The second query must read the histories after the first query has locked the passes.
   const [passes, histories, zones] = await Promise.all([
-    tx.passes.listForUpdate(
-      workspaceId,
-      named.map(({ passId }) => passId),
-    ),
+    tx.passes.listForUpdate(workspaceId, passIds),
     tx.acceptedScans.listHistories(
       workspaceId,
       named.map(({ passId, attempt: { qrPayload, realTime, scanContextKey = null } }) => ({
@@ -183,10 +178,8 @@ export async function writeScans(
   workspaceId: string,
   evaluated: DecidedScan[],
 ): Promise<Set<DecidedScan>> {
-  const inserted = await tx.scans.insert(
-    workspaceId,
-    evaluated.map(({ scan }) => scan),
-  )
+  const scans = evaluated.map(({ scan }) => scan)
+  const inserted = await tx.scans.insert(workspaceId, scans)
   const written = evaluated.filter(({ scan }) => inserted.has(scan.id))
   const accepted = written.filter(({ scan }) => scan.result === 'accepted')
   await tx.acceptedScans.insert(workspaceId, accepted.flatMap(toAcceptedScan))

@@ -24,10 +24,8 @@ export async function findOtherReadings(
   })
   const readings = readingsByScan.flat()
   if (readings.length === 0) return scans.map(() => undefined)
-  const found = await store.identifiers.listPassIds(
-    workspaceId,
-    readings.map(({ message, projectId }) => ({ digest: identifierDigest(message), projectId })),
-  )
+  const codes = readings.map(({ message, projectId }) => ({ digest: identifierDigest(message), projectId }))
+  const found = await store.identifiers.listPassIds(workspaceId, codes)
   const candidates = new Map(readings.map((reading, n) => [reading, found[n]!.slice(0, MAX_PASSES)]))
   const ids = [...new Set([...candidates.values()].flat())]
   const formats = new Map<string, BarcodeFormat | undefined>()

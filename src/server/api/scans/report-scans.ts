@@ -40,10 +40,8 @@ export async function reportScans(given: OfflineScan[], context: RequestContext)
   const refs = [...new Set(reported.map(({ externalRef }) => externalRef))]
   const known = await store.scans.listByExternalRefs(workspaceId, refs)
   const stored = new Map(known.map((scan) => [scan.externalRef!, { scan, isNew: false }]))
-  const received = await receive(
-    reported.filter(({ externalRef }) => !stored.has(externalRef)),
-    context,
-  )
+  const unknown = reported.filter(({ externalRef }) => !stored.has(externalRef))
+  const received = await receive(unknown, context)
   const first = new Map<string, Received>()
   for (const one of received.toSorted(byTime)) {
     if (!first.has(one.report.externalRef)) first.set(one.report.externalRef, one)

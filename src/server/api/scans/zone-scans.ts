@@ -61,13 +61,11 @@ export async function readZones(
   if (moving.length === 0) return new Map()
   const ids = zonesOf(moving)
   const named = moving.filter((attempt) => namedPass(attempt) !== undefined)
+  const asked = named.map((one) => ({ zoneId: one.zoneId!, passId: namedPass(one)!, at: one.realTime }))
   const [, zones, movements] = await Promise.all([
     tx.zones.lock(workspaceId, ids, ['deny']),
     tx.zones.listByIds(workspaceId, ids),
-    tx.movements.listAround(
-      workspaceId,
-      named.map((attempt) => ({ zoneId: attempt.zoneId!, passId: namedPass(attempt)!, at: attempt.realTime })),
-    ),
+    tx.movements.listAround(workspaceId, asked),
   ])
   const byId = new Map(zones.map((zone) => [zone.id, zone]))
   const around = new Map(named.map((attempt, n) => [attempt, movements[n]!]))
