@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import type { GoogleKind } from '../../../core/contract/schemas/definition.ts'
 import { isJsonObject } from '../../../core/json.ts'
+import type { GoogleRole } from '../../google/fields.ts'
 import type { Faults } from '../faults.ts'
 import type { LocalCall, LocalReply } from '../local-server.ts'
 import {
@@ -10,8 +12,6 @@ import {
   MAX_MESSAGES,
   mergePatch,
   type Resource,
-  type Role,
-  type SandboxKind,
   type StoredResource,
 } from './google-store.ts'
 
@@ -43,12 +43,12 @@ export function createRest({ store, faults, clock, onChange }: RestOptions) {
     return stored
   }
 
-  function lacksClass(kind: SandboxKind, role: Role, { classId }: Resource): LocalReply | undefined {
+  function lacksClass(kind: GoogleKind, role: GoogleRole, { classId }: Resource): LocalReply | undefined {
     if (role === 'Class' || store.find(kind, 'Class', String(classId))) return undefined
     return rejection(404, 'classNotFound', `The class ${classId} does not exist.`)
   }
 
-  function insert(issuerId: string, kind: SandboxKind, role: Role, body: unknown): LocalReply {
+  function insert(issuerId: string, kind: GoogleKind, role: GoogleRole, body: unknown): LocalReply {
     const check = checkResource(kind, role, body, issuerId)
     if (!check.ok) return toRejection(check)
     const { resource } = check
@@ -89,11 +89,12 @@ export function createRest({ store, faults, clock, onChange }: RestOptions) {
     insert,
     /** @param issuerId the issuer whose resources the caller can read and write */
     answer({ method, path, json }: LocalCall, issuerId: string): LocalReply {
-      const [, kindName, role, encodedId, action] = PATH.exec(path) ?? []
+      const [, kindName, roleName, encodedId, action] = PATH.exec(path) ?? []
       const kind = googleKinds.find((known) => known === kindName)
-      if (!kind || !role) return rejection(404, 'notFound', 'Method not found.')
-      if (encodedId === undefined) return method === 'POST' ? insert(issuerId, kind, role as Role, json) : wrongMethod()
-      const stored = store.find(kind, role as Role, decodeURIComponent(encodedId))
+      if (!kind) return rejection(404, 'notFound', 'Method not found.')
+      const role = roleName as GoogleRole
+      if (encodedId === undefined) return method === 'POST' ? insert(issuerId, kind, role, json) : wrongMethod()
+      const stored = store.find(kind, role, decodeURIComponent(encodedId))
       if (!stored) return rejection(404, 'resourceNotFound', `${encodedId} does not exist.`)
       if (action) return method === 'POST' ? addMessage(stored, json) : wrongMethod()
       if (method === 'GET') return found(stored)

@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
+import type { GoogleKind } from '../../../core/contract/schemas/definition.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import { type Faults, slowDown, switchFaults } from '../faults.ts'
 import { createChannels, type LocalCall, type LocalReply, serveLocally } from '../local-server.ts'
@@ -11,7 +12,6 @@ import {
   googleKinds,
   openGoogleStore,
   type Resource,
-  type SandboxKind,
   type StoredResource,
 } from './google-store.ts'
 import { createAccessTokens, type FindAccount, findSigner, type ServiceAccount } from './google-token.ts'
@@ -130,7 +130,7 @@ export async function startSandboxGoogle(options: SandboxGoogleOptions): Promise
  * its class.
  */
 export interface PhoneView {
-  kind: SandboxKind
+  kind: GoogleKind
   object: Resource
   class: Resource
   version: number
@@ -206,7 +206,7 @@ function createPhones(
 }
 
 interface Content {
-  kind: SandboxKind
+  kind: GoogleKind
   object: z.output<typeof Named>
   ofClass: z.output<typeof Named> | undefined
 }

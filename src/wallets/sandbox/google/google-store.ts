@@ -6,8 +6,8 @@ import { type GoogleRole, typeOf } from '../../google/fields.ts'
 import { openState } from '../local-server.ts'
 
 export interface StoredResource {
-  kind: SandboxKind
-  role: Role
+  kind: GoogleKind
+  role: GoogleRole
   resource: Resource
   /** The number of the last change of the resource. All resources share one sequence of numbers. */
   version: number
@@ -24,8 +24,8 @@ export interface GoogleStore {
    * The root key of callbacks, PKCS #8 in PEM. Stays the same across restarts, because servers cache its public key.
    */
   readonly rootKey: string
-  find(kind: SandboxKind, role: Role, id: string): StoredResource | undefined
-  listOfClass(kind: SandboxKind, classId: string): StoredResource[]
+  find(kind: GoogleKind, role: GoogleRole, id: string): StoredResource | undefined
+  listOfClass(kind: GoogleKind, classId: string): StoredResource[]
   /** Stores a resource under its ID, with a new version. */
   put(entry: Omit<StoredResource, 'version'>): StoredResource
   close(): void
@@ -63,7 +63,7 @@ export function openGoogleStore(stateFile: string | undefined): GoogleStore {
   }
 }
 
-function keyOf(kind: SandboxKind, role: Role, id: string): string {
+function keyOf(kind: GoogleKind, role: GoogleRole, id: string): string {
   return `${kind}${role} ${id}`
 }
 
@@ -73,8 +73,6 @@ function newRootKey(): string {
 }
 
 export const googleKinds = GoogleKind.options
-export type SandboxKind = GoogleKind
-export type Role = GoogleRole
 
 export type Resource = { id: string } & Record<string, unknown>
 
@@ -88,7 +86,7 @@ export type Decision =
  * Checks a complete resource as Google does. Requires a logo only if the callback URL is https, because only then can
  * Google fetch images from the server.
  */
-export function checkResource(kind: SandboxKind, role: Role, body: unknown, issuerId: string): Decision {
+export function checkResource(kind: GoogleKind, role: GoogleRole, body: unknown, issuerId: string): Decision {
   if (!isJsonObject(body)) return { ok: false, reason: 'invalid', message: 'The body is not a JSON object.' }
   const needsLogos = isJsonObject(body.callbackOptions) && /^https:/.test(String(body.callbackOptions.url))
   for (const { path, message } of checkFields(typeOf(kind, role), body, { needsLogos })) {
