@@ -3,9 +3,8 @@ import type { Card } from '../../core/rules/display/card.ts'
 import { textIn, UNSAID_LANGUAGE, type WrittenText } from '../../core/rules/template/definition-languages.ts'
 import type { WalletPass } from '../wallet.ts'
 import { GoogleApiError } from './api/api-error.ts'
-import { type GoogleCalls, type GoogleMessage, type GoogleStoredMessage, MAX_MESSAGES } from './api/google-api.ts'
+import { type GoogleCalls, type GoogleMessage, MAX_MESSAGES, messagesOf } from './api/google-api.ts'
 import { type GoogleRole, nameOf, recordTypeOf, typeOf } from './fields.ts'
-import type { GoogleResource } from './resource.ts'
 import { kindOf } from './resource.ts'
 import { buildTranslated } from './translate.ts'
 
@@ -57,8 +56,4 @@ export async function sendMessage(
     await api.setMessages(kind, id, kept, role)
     await api.addMessage(kind, id, message, role)
   }
-}
-
-function messagesOf(object: GoogleResource): GoogleStoredMessage[] {
-  return Array.isArray(object.messages) ? object.messages : []
 }

@@ -192,10 +192,14 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
 
 export const MAX_MESSAGES = 10
 
+export function messagesOf({ messages }: GoogleResource): GoogleStoredMessage[] {
+  return Array.isArray(messages) ? messages : []
+}
+
 /** Returns the messages that broadcasts sent to a class, as plain text, so that phones do not show them again. */
-function messagesOfBroadcasts({ messages }: GoogleResource): GoogleStoredMessage[] {
-  const all: GoogleStoredMessage[] = Array.isArray(messages) ? messages : []
-  return all.filter(({ id }) => Uuid.safeParse(id).success).map((known) => ({ ...known, messageType: 'TEXT' }))
+function messagesOfBroadcasts(resource: GoogleResource): GoogleStoredMessage[] {
+  const sent = messagesOf(resource).filter(({ id }) => Uuid.safeParse(id).success)
+  return sent.map((known) => ({ ...known, messageType: 'TEXT' }))
 }
 
 function pathOf(kind: GoogleKind, id: string, role: GoogleRole): string {
