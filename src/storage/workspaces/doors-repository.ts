@@ -123,7 +123,10 @@ export class Doors extends Repository {
    * its code. One statement updates the row, so that concurrent claims never exceed the number of uses.
    */
   async claim(codeDigest: string, at: Date): Promise<ClaimedInvitation | undefined> {
-    const [row] = await this.open(codeDigest, at)
+    const [row] = await this.db('door_invitations')
+      .where({ code_digest: codeDigest })
+      .where('uses_left', '>', 0)
+      .where('expires_at', '>', at.getTime())
       .update({ uses_left: this.db.raw('uses_left - 1') })
       .returning(['workspace_id', 'project_id', 'gate'])
     if (!row) return undefined
@@ -142,13 +145,6 @@ export class Doors extends Repository {
     if (!row) return 'unknown'
     if (row.uses_left === ENDED || row.expires_at <= at.getTime()) return 'ended'
     return row.uses_left > 0 ? 'open' : 'used_up'
-  }
-
-  private open(codeDigest: string, at: Date) {
-    return this.db('door_invitations')
-      .where({ code_digest: codeDigest })
-      .where('uses_left', '>', 0)
-      .where('expires_at', '>', at.getTime())
   }
 
   async insert(workspaceId: string, door: { id: string; projectId: string; gate: string }, at: Date): Promise<void> {

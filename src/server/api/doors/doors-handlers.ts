@@ -5,6 +5,7 @@ import { newToken, tokenDigest } from '../../../core/rules/crypto/token.ts'
 import type { Direction } from '../../../core/rules/zones/presence.ts'
 import type { DoorPlace, StoredDoor } from '../../../storage/workspaces/doors-repository.ts'
 import type { PublicContext, Repositories, RequestContext } from '../../context.ts'
+import { requireOpen } from '../../http/middleware/authenticate.ts'
 import type { Handlers } from '../../http/mount.ts'
 import { toBody, toPage } from '../../http/responses.ts'
 import { audit } from '../audit.ts'
@@ -124,8 +125,7 @@ async function claimDoor(
     // Another phone claimed the last use in the meantime.
     if (!claimed) throw notClaimable('used_up')
     const { workspaceId, projectId, gate, workspace } = claimed
-    if (workspace.suspendedAt) throw new ApiError('TENANT_SUSPENDED')
-    if (workspace.expiresAt && now >= workspace.expiresAt) throw new ApiError('TENANT_EXPIRED')
+    requireOpen(workspace, now, { workspaceId })
     const text = newToken()
     const token = await tx.tokens.insert(
       workspaceId,
