@@ -86,7 +86,7 @@ export async function identifyCaller(
 
 /** @throws ApiError TENANT_SUSPENDED, TENANT_EXPIRED for a workspace that is suspended or expired */
 export function requireOpen(
-  { suspendedAt, expiresAt }: TokenWithWorkspace['workspace'],
+  { suspendedAt, expiresAt }: Pick<TokenWithWorkspace['workspace'], 'suspendedAt' | 'expiresAt'>,
   at: Date,
   forLog: Record<string, unknown>,
 ): void {
