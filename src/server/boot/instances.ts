@@ -16,12 +16,6 @@ const GONE_SECONDS = 5
 /** The time after which other servers delete the row of a server whose heartbeat does not change. */
 const REMOVED_SECONDS = 60
 
-interface KnownInstance {
-  heartbeat: number
-  changedAt: number
-  usage: Record<string, number>
-}
-
 /**
  * Shares rate limits among the servers on a database. Each server writes the numbers of requests that it admitted into
  * its own row, and reads the rows of the others. Requests never wait for this. A single server writes its row only
@@ -30,7 +24,7 @@ interface KnownInstance {
  */
 export function startInstances({ store, log }: Pick<Services, 'store' | 'log'>, buckets: Buckets) {
   const id = randomUUID()
-  const known = new Map<string, KnownInstance>()
+  const known = new Map<string, { heartbeat: number; changedAt: number; usage: Record<string, number> }>()
   const stopped = new AbortController()
   let heartbeat = 0
   let isAnnounced = false

@@ -6,13 +6,11 @@ export interface PassImage {
   id: string
 }
 
-export type RequireKnown = (images: PassImage[]) => ApiError | undefined
-
 /** Finds the images of passes in one query, and locks the images against deletion until the transaction ends. */
-export async function openImages(tx: Repositories, workspaceId: string, images: PassImage[]): Promise<RequireKnown> {
+export async function openImages(tx: Repositories, workspaceId: string, images: PassImage[]) {
   const ids = [...new Set(images.map(({ id }) => id))]
   const known = ids.length > 0 ? await tx.images.lockKnown(workspaceId, ids) : new Set<string>()
-  return (ofPass) => {
+  return (ofPass: PassImage[]): ApiError | undefined => {
     const unknown = ofPass.filter(({ id }) => !known.has(id))
     if (unknown.length === 0) return undefined
     const message = 'Image not found in the workspace; upload it first'

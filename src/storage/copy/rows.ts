@@ -14,11 +14,6 @@ export type Notation = 'csv' | 'json'
 /** The primary key of the last row of a page. The next page starts after it. */
 export type RowKey = Knex.RawBinding[]
 
-export interface RowTexts {
-  texts: string[]
-  last: RowKey | undefined
-}
-
 export function notationFor(db: Knex): Notation {
   return inDialect(db, { postgres: () => 'csv', sqlite: () => 'json' })
 }
@@ -28,7 +23,7 @@ export async function readRows(
   db: Knex,
   table: Table,
   { notation, after, limit }: { notation: Notation; after: RowKey | undefined; limit: number },
-): Promise<RowTexts> {
+): Promise<{ texts: string[]; last: RowKey | undefined }> {
   const { name, columns, key } = table
   const keys = key.map(quoted).join(', ')
   const behind = after ? `where (${keys}) > (${key.map(() => '?').join(', ')})` : ''

@@ -8,12 +8,8 @@ import { isPostgres } from './dialect.ts'
 import { settleRestored } from './positions.ts'
 import { requireUsable } from './postgres/postgres-requirements.ts'
 
-interface Migration {
-  up(db: Knex): Promise<void>
-}
-
 /** Migrations by name, in order. A released migration never changes. */
-export type Migrations = Record<string, Migration>
+export type Migrations = Record<string, { up(db: Knex): Promise<void> }>
 
 const migrations: Migrations = { '0001-baseline': baseline }
 

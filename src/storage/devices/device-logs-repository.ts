@@ -21,11 +21,6 @@ export interface StoredDeviceLog extends RecordOf<typeof LOG> {
 /** A log message that a device sent about a pass. The device is not authenticated. */
 export type NewDeviceLog = Pick<StoredDeviceLog, 'passId' | 'device' | 'message'>
 
-export interface DeviceLogFilter {
-  projectId?: string[] | undefined
-  passId?: string[] | undefined
-}
-
 /**
  * The maximum number of messages per pass. New messages replace the oldest messages. The number is low, because anyone
  * with the serial number of a pass can write messages.
@@ -56,7 +51,7 @@ export class DeviceLogs extends Repository {
    */
   async list(
     workspaceId: string,
-    { projectId, passId, ...page }: DeviceLogFilter & PageRequest,
+    { projectId, passId, ...page }: PageRequest & { projectId?: string[] | undefined; passId?: string[] | undefined },
   ): Promise<ListPage<StoredDeviceLog>> {
     const filtered = this.db('device_logs').where('device_logs.workspace_id', workspaceId)
     if (passId) filtered.whereIn('device_logs.pass_id', passId)

@@ -18,10 +18,6 @@ import {
   toNotification,
 } from './notification-row.ts'
 
-export interface NewNotification extends NewMessage {
-  passId: string
-}
-
 /** The columns that delivery writes. Omitted columns keep their values. */
 export interface NotificationChange extends Partial<StateColumns> {
   started_at?: number
@@ -49,7 +45,7 @@ export interface Place extends RecordOf<typeof PLACE> {}
 
 export class Notifications extends Repository {
   /** Inserts a notification. Returns false if the idempotency key is in use, including by a concurrent request. */
-  async insert(workspaceId: string, notification: NewNotification, at: Date): Promise<boolean> {
+  async insert(workspaceId: string, notification: NewMessage & { passId: string }, at: Date): Promise<boolean> {
     const { passId, platforms, sendAt } = notification
     const columns = {
       pass_id: passId,

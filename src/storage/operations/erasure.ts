@@ -208,8 +208,6 @@ const TIMED_TABLES = {
   google_callbacks: { key: 'nonce', time: 'received_at' },
 }
 
-type TimedTable = keyof typeof TIMED_TABLES
-
 /**
  * Deletes rows by age, oldest first, a few per transaction. IDs ascend with the time, so old rows are a range of the
  * primary key. Each statement continues after the last row of the previous one. Otherwise, each statement would visit
@@ -239,7 +237,7 @@ export class Retention extends Repository {
   }
 
   /** Deletes the rows whose time in the column is before `before`. */
-  async deleteByTimes(table: TimedTable, before: Date, limit: number): Promise<Deleted> {
+  async deleteByTimes(table: keyof typeof TIMED_TABLES, before: Date, limit: number): Promise<Deleted> {
     const { key, time } = TIMED_TABLES[table]
     const old = this.db(table).where(time, '<', before.getTime()).orderBy(time).limit(limit).select(key)
     return { rows: await this.db(table).whereIn(key, old).delete() }

@@ -27,8 +27,6 @@ const FAILING = mapping({
   failingSince: time,
 })
 
-export interface FailingWebhook extends RecordOf<typeof FAILING> {}
-
 /** The state of the whole installation in numbers, across all workspaces. */
 export interface Overview {
   /** The time of the overview. Jobs and deliveries with a later time count as `later`, others as `due`. */
@@ -49,8 +47,6 @@ export interface Overview {
 }
 
 const MOVE = mapping({ workspaceId: text, workspaceName: text, id: text, url: text, startedAt: time })
-
-export interface MoveUnderWay extends RecordOf<typeof MOVE> {}
 
 /** The maximum number of rejections to count. Counting a million rows would delay a scrape of the metrics. */
 const MAX_COUNTED = 10_000
@@ -122,7 +118,7 @@ export class Overviews extends Repository {
   }
 
   /** Returns the failing endpoints, longest failure first. */
-  async listFailingWebhooks(limit: number): Promise<FailingWebhook[]> {
+  async listFailingWebhooks(limit: number): Promise<RecordOf<typeof FAILING>[]> {
     const failing = this.db('webhooks')
       .join('workspaces', 'workspaces.id', 'webhooks.workspace_id')
       .whereNotNull('webhooks.failing_since')
@@ -133,7 +129,7 @@ export class Overviews extends Repository {
   }
 
   /** Returns the moves in progress, oldest first. */
-  async listMoves(limit: number): Promise<MoveUnderWay[]> {
+  async listMoves(limit: number): Promise<RecordOf<typeof MOVE>[]> {
     const moves = this.db('moves')
       .join('workspaces', 'workspaces.id', 'moves.workspace_id')
       .orderBy('moves.started_at')

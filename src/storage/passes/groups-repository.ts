@@ -9,11 +9,6 @@ import { Repository } from '../db/repository.ts'
 import { NO_CONTEXT } from '../scans/accepted-scans.ts'
 import { type StoredPass, selectPass, toPass } from './pass-row.ts'
 
-export interface GroupLinkState {
-  generation: number
-  areLinksClosed: boolean
-}
-
 /** A group whose passes a door lists. A pass counts as used if it was accepted in the scan context. */
 export interface GroupAtDoor {
   groupId: string
@@ -49,7 +44,7 @@ export class Groups extends Repository {
   }
 
   /** Returns `undefined` for an unknown workspace. */
-  async findLinkState(workspaceId: string, groupId: string): Promise<GroupLinkState | undefined> {
+  async findLinkState(workspaceId: string, groupId: string) {
     const row: { generation: number | null; links_closed_at: number | null } | undefined = await this.db('workspaces')
       .leftJoin('group_links', (join) => {
         join.on('group_links.workspace_id', 'workspaces.id').andOnVal('group_links.group_id', groupId)

@@ -47,11 +47,6 @@ export interface AskedCounts {
   plan: Pick<RedemptionPlan, 'counted' | 'windows'>
 }
 
-export interface PlaceOfUse {
-  passId: string
-  at: Date
-}
-
 const FOUND = mapping({
   total: number,
   firstAt: optionalTime,
@@ -172,7 +167,7 @@ export class AcceptedScans extends Repository {
   }
 
   /** Returns the place of each given use, according to the ledger (see `placeOf`). */
-  async listPlaces(workspaceId: string, uses: PlaceOfUse[]): Promise<(string | undefined)[]> {
+  async listPlaces(workspaceId: string, uses: { passId: string; at: Date }[]): Promise<(string | undefined)[]> {
     if (uses.length === 0) return []
     const lookup = {
       name: 'places-of-use',

@@ -37,12 +37,6 @@ export interface TimeStatsRequest extends ScanStatsRequest {
   gate?: string[] | undefined
 }
 
-export interface TimeFigures {
-  at: Date
-  totalScans: number
-  totalDenied: number
-}
-
 const NONE: ScanFigures = { totalPasses: 0, redeemed: 0, totalScans: 0, totalDenied: 0, lastScanAt: null }
 
 export class ScanStats extends Repository {
@@ -115,11 +109,7 @@ export class ScanStats extends Repository {
    * Counts the attempts and denials per bucket, within the window of the request. `starts` contains the beginnings of
    * the buckets in ascending order. The database counts in equal steps, and a bucket consists of one or more steps.
    */
-  async countsByTime(
-    workspaceId: string,
-    request: TimeStatsRequest,
-    starts: readonly number[],
-  ): Promise<TimeFigures[]> {
+  async countsByTime(workspaceId: string, request: TimeStatsRequest, starts: readonly number[]) {
     const filters = this.narrowed(request)
     const [first] = starts
     if (first === undefined) return []

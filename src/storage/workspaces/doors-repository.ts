@@ -52,8 +52,6 @@ const INVITATION = mapping({
   expiresAt: time,
 })
 
-export interface NewDoorInvitation extends RecordOf<typeof INVITATION> {}
-
 export interface ClaimedInvitation {
   workspaceId: string
   projectId: string
@@ -87,7 +85,7 @@ export interface DoorListRequest extends ListRequest {
 
 export class Doors extends Repository {
   /** Returns the ID of the invitation. The caller must have locked the project. */
-  async insertInvitation(workspaceId: string, invitation: NewDoorInvitation, at: Date): Promise<string> {
+  async insertInvitation(workspaceId: string, invitation: RecordOf<typeof INVITATION>, at: Date): Promise<string> {
     const id = newId(at)
     await this.db('door_invitations').insert({ ...INVITATION.write(invitation), id, workspace_id: workspaceId })
     return id

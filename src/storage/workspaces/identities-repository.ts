@@ -75,10 +75,6 @@ export function identityIdsOf(ids: Partial<IdentityIds>): IdentityIds {
   return Object.fromEntries(names.map((name) => [name, ids[name] ?? null])) as IdentityIds
 }
 
-interface GrantedRow extends Row {
-  is_retired: boolean
-}
-
 const GRANTED = ['identities.*', 'granted.is_retired']
 
 const SPEC: ListSpec = {
@@ -270,7 +266,7 @@ function joinGrants(identities: Knex.QueryBuilder, workspaceId: string): Knex.Qu
     .where('granted.workspace_id', workspaceId)
 }
 
-function toGranted(row: GrantedRow): StoredIdentity {
+function toGranted(row: Row & { is_retired: boolean }): StoredIdentity {
   const identity = IDENTITY.read(row)
   return row.is_retired ? { ...identity, status: 'retired' } : identity
 }

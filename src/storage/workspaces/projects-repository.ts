@@ -21,14 +21,6 @@ export interface StoredProject extends RecordOf<typeof PROJECT> {}
 
 export type ProjectFields = Pick<Project, 'name' | 'description' | 'color'>
 
-export interface ProjectCounts {
-  templateCount: number
-  livePassCount: number
-  totalPassCount: number
-  googleInstallCount: number
-  passesAddedLast7Days: number
-}
-
 const WEEK_MS = 7 * 86_400_000
 
 const SPEC: ListSpec = {
@@ -95,7 +87,7 @@ export class Projects extends Repository {
     return (await this.ofWorkspace(workspaceId).where({ id }).delete()) > 0
   }
 
-  async counts(workspaceId: string, id: string, at: Date): Promise<ProjectCounts> {
+  async counts(workspaceId: string, id: string, at: Date) {
     const now = at.getTime()
     const since = now - WEEK_MS
     const ofProject = { project_id: id }

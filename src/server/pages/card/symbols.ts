@@ -26,12 +26,7 @@ const MAX_BYTES = 1000
  */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
 
-interface Drawn {
-  svg: string | undefined
-  bytes: number
-}
-
-const drawn = createFairCache<Drawn>(MAX_KEPT_BYTES, ({ bytes }) => bytes)
+const drawn = createFairCache<{ svg: string | undefined; bytes: number }>(MAX_KEPT_BYTES, ({ bytes }) => bytes)
 
 /** Draws a barcode in black, without a quiet zone. Returns undefined if the format cannot encode the message. */
 export function barcodeSvg(format: BarcodeFormat, message: string): string | undefined {
