@@ -20,7 +20,6 @@ export interface VerifyOptions {
   /** The public key that must match the signatures, as PEM. Default: the key in the database. */
   publicKey?: string | undefined
   kept?: SignedHead[]
-  onEntries?: (count: number) => void
 }
 
 /** The number of blocks per query. */
@@ -62,7 +61,7 @@ async function verifyChain(
   store: Store,
   key: ChainKey,
   found: IdSet,
-  { publicKey: wanted, kept = [], onEntries }: VerifyOptions,
+  { publicKey: wanted, kept = [] }: VerifyOptions,
 ): Promise<VerifiedChain> {
   const known = await store.chainHeads.findKeys(key.workspaceId)
   const publicKey = wanted ?? known?.publicKey ?? null
@@ -92,7 +91,6 @@ async function verifyChain(
       verification.add(entry)
       if (entry.fixed) found.add(entry.id)
     }
-    onEntries?.(known.length)
     after = entries.at(-1)?.firstSequence ?? after
     isMore = known.length > 0 && known.length === entries.length
   }
