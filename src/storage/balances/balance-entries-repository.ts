@@ -1,32 +1,22 @@
 import { insertRows, isOneOf, selectForEach } from '../db/bulk-rows.ts'
 import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
-import {
-  findRecord,
-  listRecords,
-  mapping,
-  number,
-  optionalText,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, findRecord, listRecords, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 const ENTRY = mapping({
-  id: text,
-  passId: text,
-  name: text,
-  delta: number,
+  id: field.text,
+  passId: field.text,
+  name: field.text,
+  delta: field.number,
   /** The value of the balance after the entry. */
-  value: number,
+  value: field.number,
   /** The external reference of the entry; null for entries that scans wrote. */
-  externalRef: optionalText,
-  reason: optionalText,
+  externalRef: field.optionalText,
+  reason: field.optionalText,
   /** The scan, or the reversal of a scan, that wrote the entry. */
-  scanId: optionalText,
-  reversesEntryId: optionalText,
-  createdAt: time,
+  scanId: field.optionalText,
+  reversesEntryId: field.optionalText,
+  createdAt: field.time,
 })
 
 /** A change of a balance. Entries are only added, never changed. */

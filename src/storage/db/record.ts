@@ -42,36 +42,45 @@ export type RecordOf<M> = M extends Mapping<infer F> ? Values<F> : never
 
 export type RowOf<M> = M extends Mapping<infer F> ? Row<F> : never
 
-export function plain<Value>(): Field<Value, Value> {
+function plain<Value>(): Field<Value, Value> {
   return { read: (stored) => stored, write: (value) => value }
 }
 
-export function json<Value>(): Field<Value, string> {
+function json<Value>(): Field<Value, string> {
   return { read: (stored) => JSON.parse(stored), write: (value) => JSON.stringify(value) }
 }
 
-export function nullable<Value, Stored>({ read, write }: Field<Value, Stored>): Field<Value | null, Stored | null> {
+function nullable<Value, Stored>({ read, write }: Field<Value, Stored>): Field<Value | null, Stored | null> {
   return {
     read: (stored) => (stored === null ? null : read(stored)),
     write: (value) => (value === null ? null : write(value)),
   }
 }
 
-export function inColumn<Column extends string, Value, Stored>(column: Column, field: Field<Value, Stored>) {
+function inColumn<Column extends string, Value, Stored>(column: Column, field: Field<Value, Stored>) {
   return { ...field, column }
 }
 
-export const text = plain<string>()
-export const number = plain<number>()
-export const optionalText = plain<string | null>()
-export const optionalNumber = plain<number | null>()
-
 /** A boolean, which SQLite returns as a number. */
-export const flag: Field<boolean, boolean | number> = { read: Boolean, write: (value) => value }
+const flag: Field<boolean, boolean | number> = { read: Boolean, write: (value) => value }
 
 /** A time, stored in milliseconds since 1970. */
-export const time: Field<Date, number> = { read: (stored) => new Date(stored), write: (value) => value.getTime() }
-export const optionalTime = nullable(time)
+const time: Field<Date, number> = { read: (stored) => new Date(stored), write: (value) => value.getTime() }
+
+/** The kinds of fields. */
+export const field = {
+  text: plain<string>(),
+  optionalText: plain<string | null>(),
+  number: plain<number>(),
+  optionalNumber: plain<number | null>(),
+  flag,
+  time,
+  optionalTime: nullable(time),
+  plain,
+  json,
+  nullable,
+  inColumn,
+}
 
 /** Runs a query and reads its first row. Returns `undefined` if there is none. */
 export async function findRecord<Row, Value>(
@@ -88,10 +97,10 @@ export async function listRecords<Row, Value>(query: Knex.QueryBuilder, read: (r
 }
 
 export function mapping<F extends Fields>(fields: F): Mapping<F> {
-  const all = Object.entries(fields as unknown as Record<string, Field<unknown, unknown>>).map(([name, field]) => ({
+  const all = Object.entries(fields as unknown as Record<string, Field<unknown, unknown>>).map(([name, kind]) => ({
     name,
     column: name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-    ...field,
+    ...kind,
   }))
   const columns = all.map(({ column }) => column)
   return {

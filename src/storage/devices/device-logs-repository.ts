@@ -2,16 +2,16 @@ import type { Knex } from 'knex'
 import { madeAt, newId } from '../../core/ids.ts'
 import { idIsChosen, joinPasses } from '../db/dialect.ts'
 import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
-import { mapping, optionalText, type RecordOf, type RowOf, text } from '../db/record.ts'
+import { field, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 const LOG = mapping({
-  id: text,
-  passId: text,
-  externalPassId: text,
+  id: field.text,
+  passId: field.text,
+  externalPassId: field.text,
   /** The digest of the device ID in the message; null if the message contains no device ID. */
-  device: optionalText,
-  message: text,
+  device: field.optionalText,
+  message: field.text,
 })
 
 export interface StoredDeviceLog extends RecordOf<typeof LOG> {

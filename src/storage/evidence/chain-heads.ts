@@ -1,21 +1,11 @@
 import { type ChainName, GENESIS } from '../../core/rules/evidence/chain.ts'
 import type { SignedHead } from '../../core/rules/evidence/verification.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import {
-  type Field,
-  findRecord,
-  listRecords,
-  mapping,
-  number,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-} from '../db/record.ts'
+import { type Field, field, findRecord, listRecords, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import type { ChainKey } from './chains.ts'
 
-const KEYS = mapping({ workspaceId: text, publicKey: text, sealedKey: text })
+const KEYS = mapping({ workspaceId: field.text, publicKey: field.text, sealedKey: field.text })
 
 /** The signing keys of a workspace: the public key as PEM, and the private key, sealed with the server key. */
 export interface ChainKeys extends RecordOf<typeof KEYS> {}
@@ -81,14 +71,14 @@ export class ChainHeads extends Repository {
 const bytes: Field<Uint8Array, Uint8Array> = { read: (stored) => stored, write: (value) => Buffer.from(value) }
 
 export const HEAD = mapping({
-  workspaceId: text,
-  chain: plain<ChainName>(),
-  sequence: number,
+  workspaceId: field.text,
+  chain: field.plain<ChainName>(),
+  sequence: field.number,
   digest: bytes,
-  baseSequence: number,
+  baseSequence: field.number,
   baseDigest: bytes,
-  retainedFrom: number,
-  signedAt: number,
+  retainedFrom: field.number,
+  signedAt: field.number,
   signature: bytes,
 })
 

@@ -5,19 +5,7 @@ import { NIL_UUID } from '../../core/uuid.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { bindIds, isAmong } from '../db/dialect.ts'
 import { runPrepared, runSilently } from '../db/prepared.ts'
-import {
-  type Field,
-  flag,
-  inColumn,
-  json,
-  listRecords,
-  mapping,
-  number,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-} from '../db/record.ts'
+import { type Field, field, listRecords, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { randomBytes } from '../db/values.ts'
 import { chainedTables, type Entry, readEntries } from './entries.ts'
@@ -32,23 +20,23 @@ export interface ChainKey {
 
 /** The fields of entries that were written or queued together. */
 const together = {
-  workspaceId: text,
-  chain: plain<ChainName>(),
+  workspaceId: field.text,
+  chain: field.plain<ChainName>(),
   /**
    * Whether `adopt` queued the entries, because they are older than the chain or an older version of the program wrote
    * them.
    */
-  isAdopted: inColumn('adopted', flag),
+  isAdopted: field.inColumn('adopted', field.flag),
 }
 
-const PENDING = mapping({ id: text, ...together, entryIds: json<string[]>() })
+const PENDING = mapping({ id: field.text, ...together, entryIds: field.json<string[]>() })
 
 /** A row of the queue of entries to chain: the entries that one statement wrote, or that one call of `adopt` queued. */
 export interface PendingEntries extends RecordOf<typeof PENDING> {}
 
 export const BLOCK = mapping({
   ...together,
-  firstSequence: number,
+  firstSequence: field.number,
   entryIds: packed(16, formatUuid, parseUuid),
   digests: packed(
     32,

@@ -1,47 +1,35 @@
 import type { Platform } from '../../core/contract/schemas/platform.ts'
 import { MAX_JOB_LAPSES } from '../../core/rules/sending/retries.ts'
 import { idIsChosen } from '../db/dialect.ts'
-import {
-  inColumn,
-  listRecords,
-  mapping,
-  number,
-  optionalText,
-  optionalTime,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, listRecords, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { type JobKind, kinds } from './job-kinds.ts'
 import { waitsIn } from './turns.ts'
 
 const COUNTS = mapping({
-  kind: plain<JobKind>(),
+  kind: field.plain<JobKind>(),
   /** Jobs that are due or scheduled. */
-  waiting: number,
-  running: number,
+  waiting: field.number,
+  running: field.number,
   /** Jobs discarded after their last attempt. An operator has to retry or delete them. */
-  discarded: number,
+  discarded: field.number,
   /** Jobs quarantined because their worker stopped or hung each time. An operator has to retry or delete them. */
-  quarantined: number,
+  quarantined: field.number,
   /** The earliest due time of a waiting job, or `null` if none is waiting. */
-  oldestRunAt: optionalTime,
+  oldestRunAt: field.optionalTime,
 })
 
 export interface BacklogCounts extends RecordOf<typeof COUNTS> {}
 
 const FAILED = mapping({
-  id: text,
-  workspaceId: text,
-  kind: plain<JobKind>(),
-  subject: text,
-  correlationId: optionalText,
-  attempts: number,
-  failedAt: time,
-  error: inColumn('last_error', text),
+  id: field.text,
+  workspaceId: field.text,
+  kind: field.plain<JobKind>(),
+  subject: field.text,
+  correlationId: field.optionalText,
+  attempts: field.number,
+  failedAt: field.time,
+  error: field.inColumn('last_error', field.text),
 })
 
 export interface FailedJob extends RecordOf<typeof FAILED> {

@@ -1,4 +1,4 @@
-import { json, listRecords, mapping, number, type RecordOf, text } from '../db/record.ts'
+import { field, listRecords, mapping, type RecordOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 /** Leases for work that only one process of a fleet does at a time. A holder is the ID of a process. */
@@ -46,11 +46,11 @@ function tooLate(at: Date, seconds: number): number {
 }
 
 const INSTANCE = mapping({
-  id: text,
+  id: field.text,
   /** A counter that increases with each write, so that other servers notice if this server stopped. */
-  heartbeat: number,
+  heartbeat: field.number,
   /** The number of accepted requests by rate-limit key. Contains only recent keys. */
-  usage: json<Record<string, number>>(),
+  usage: field.json<Record<string, number>>(),
 })
 
 export interface Instance extends RecordOf<typeof INSTANCE> {}

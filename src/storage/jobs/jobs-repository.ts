@@ -5,7 +5,7 @@ import { MAX_JOB_LAPSES, QUARANTINE_REASON } from '../../core/rules/sending/retr
 import { insertForEach, insertRows } from '../db/bulk-rows.ts'
 import { bindIds, constant, idIsChosen, insertSelected, isAmong, isUnlocked, rowLock } from '../db/dialect.ts'
 import { runPrepared, runSilently } from '../db/prepared.ts'
-import { mapping, optionalText, plain, type RecordOf, type RowOf, text } from '../db/record.ts'
+import { field, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import type { JobOutcome } from '../operations/store-events.ts'
 import { type PassRange, whereInRange } from '../passes/list/pass-walk.ts'
@@ -13,12 +13,12 @@ import { type JobKind, type Priority, placeOf, type Queue } from './job-kinds.ts
 import { mayRun, type NextTurn, nextTurn, type TurnOptions, waitsIn } from './turns.ts'
 
 const JOB = mapping({
-  id: text,
-  workspaceId: text,
-  kind: plain<JobKind>(),
+  id: field.text,
+  workspaceId: field.text,
+  kind: field.plain<JobKind>(),
   /** The ID of the row that the job is for. */
-  subject: text,
-  correlationId: optionalText,
+  subject: field.text,
+  correlationId: field.optionalText,
 })
 
 /** A job that this worker holds until the lease of the job ends. Every write to the job requires its claim token. */

@@ -1,17 +1,17 @@
 import { isTaken } from '../db/database-errors.ts'
-import { findRecord, mapping, optionalTime, type RecordOf, text } from '../db/record.ts'
+import { field, findRecord, mapping, type RecordOf } from '../db/record.ts'
 import { insertNew, Repository } from '../db/repository.ts'
 
 const IDENTITY = mapping({
-  templateId: text,
+  templateId: field.text,
   /** The SHA-256 of the address in lower case, in hexadecimal. */
-  digest: text,
-  passId: text,
+  digest: field.text,
+  passId: field.text,
   /** The variable of the pass that contains the address. */
-  variable: text,
-  language: text,
+  variable: field.text,
+  language: field.text,
   /** The time at which the last email was queued. */
-  mailedAt: optionalTime,
+  mailedAt: field.optionalTime,
 })
 
 export interface StoredIdentity extends RecordOf<typeof IDENTITY> {}

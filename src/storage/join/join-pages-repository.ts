@@ -1,18 +1,6 @@
 import type { JoinPageWrite } from '../../core/contract/join-pages.ts'
 import { isTaken } from '../db/database-errors.ts'
-import {
-  findRecord,
-  flag,
-  json,
-  mapping,
-  number,
-  optionalNumber,
-  optionalTime,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, findRecord, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 /** The settings of a page that are stored as JSON, because no query needs them in separate columns. */
@@ -22,16 +10,16 @@ export type JoinSettings = Pick<
 >
 
 const PAGE = mapping({
-  templateId: text,
-  workspaceId: text,
-  slug: text,
-  settings: json<JoinSettings>(),
-  open: flag,
-  closesAt: optionalTime,
-  passLimit: optionalNumber,
-  joined: number,
-  createdAt: time,
-  updatedAt: time,
+  templateId: field.text,
+  workspaceId: field.text,
+  slug: field.text,
+  settings: field.json<JoinSettings>(),
+  open: field.flag,
+  closesAt: field.optionalTime,
+  passLimit: field.optionalNumber,
+  joined: field.number,
+  createdAt: field.time,
+  updatedAt: field.time,
 })
 
 export interface StoredJoinPage extends RecordOf<typeof PAGE> {}
@@ -43,7 +31,7 @@ export interface PublicJoinPage extends StoredJoinPage {
   workspace: { suspendedAt: Date | null; expiresAt: Date | null }
 }
 
-const WORKSPACE = mapping({ suspendedAt: optionalTime, expiresAt: optionalTime })
+const WORKSPACE = mapping({ suspendedAt: field.optionalTime, expiresAt: field.optionalTime })
 
 /** Thrown if another template has the slug. The transaction must be rolled back. */
 export class SlugTaken extends Error {}

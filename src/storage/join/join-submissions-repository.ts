@@ -1,6 +1,6 @@
 import { idsOf } from '../../core/ids.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
-import { findRecord, flag, json, mapping, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { field, findRecord, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { insertNew, Repository } from '../db/repository.ts'
 import type { PassJoin } from '../passes/pass-row.ts'
 
@@ -17,13 +17,13 @@ export interface JoinRequest {
 }
 
 const SUBMISSION = mapping({
-  id: text,
-  templateId: text,
-  externalPassId: text,
-  content: json<JoinRequest>(),
+  id: field.text,
+  templateId: field.text,
+  externalPassId: field.text,
+  content: field.json<JoinRequest>(),
   /** Whether the submission is counted in the `joined` of its page. */
-  holdsPlace: flag,
-  createdAt: time,
+  holdsPlace: field.flag,
+  createdAt: field.time,
 })
 
 export interface StoredSubmission extends RecordOf<typeof SUBMISSION> {}

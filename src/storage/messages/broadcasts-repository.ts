@@ -7,20 +7,7 @@ import { CAP_WINDOW_MS, deliveryStatus } from '../../core/rules/sending/notifica
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
 import { constant, deleteReturningIds, idsMadeAt, insertSelected, joinByKeys } from '../db/dialect.ts'
 import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
-import {
-  findRecord,
-  json,
-  mapping,
-  nullable,
-  number,
-  optionalText,
-  optionalTime,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, findRecord, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 import { countsOf } from '../operations/counters.ts'
 import { createMatcher } from '../passes/list/pass-conditions.ts'
@@ -30,23 +17,23 @@ import { whereIssuedAt } from '../passes/pass-change.ts'
 import { CAPPED_AT, firstStates, insertMessage, type NewMessage, toBody } from './notification-row.ts'
 
 const BROADCAST = mapping({
-  id: text,
-  projectId: text,
-  options: json<MessageOptions>(),
-  platforms: json<Platform[]>(),
-  googleVia: plain<GoogleVia | null>(),
+  id: field.text,
+  projectId: field.text,
+  options: field.json<MessageOptions>(),
+  platforms: field.json<Platform[]>(),
+  googleVia: field.plain<GoogleVia | null>(),
   /** The filter as it was given; null if all issued passes are targets. */
-  filter: nullable(json<PassFilter>()),
-  sendAt: optionalTime,
+  filter: field.nullable(field.json<PassFilter>()),
+  sendAt: field.optionalTime,
   /** The time at which the fan-out started; null before that. Passes that are issued at this time are the targets. */
-  startedAt: optionalTime,
+  startedAt: field.optionalTime,
   /** The ID of the last pass that the fan-out has processed. */
-  position: optionalText,
+  position: field.optionalText,
   /** The number of notifications that the fan-out has created. */
-  fannedOut: number,
-  dispatchedAt: optionalTime,
-  createdAt: time,
-  updatedAt: time,
+  fannedOut: field.number,
+  dispatchedAt: field.optionalTime,
+  createdAt: field.time,
+  updatedAt: field.time,
 })
 
 export interface StoredBroadcast extends RecordOf<typeof BROADCAST> {

@@ -3,17 +3,7 @@ import type { DeliveryState, MessageOptions } from '../../core/contract/messages
 import { byPlatform, CAPPED_PLATFORM, type Platform, platforms } from '../../core/contract/schemas/platform.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
 import { toDate } from '../db/dialect.ts'
-import {
-  json,
-  mapping,
-  number,
-  optionalText,
-  optionalTime,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 
 export interface PlatformState {
   status: DeliveryState
@@ -21,16 +11,16 @@ export interface PlatformState {
 }
 
 const NOTIFICATION = mapping({
-  id: text,
-  passId: text,
-  broadcastId: optionalText,
-  options: json<MessageOptions>(),
-  sendAt: optionalTime,
-  startedAt: optionalTime,
+  id: field.text,
+  passId: field.text,
+  broadcastId: field.optionalText,
+  options: field.json<MessageOptions>(),
+  sendAt: field.optionalTime,
+  startedAt: field.optionalTime,
   /** The number of Apple devices to which a push was sent. */
-  deviceCount: number,
-  createdAt: time,
-  updatedAt: time,
+  deviceCount: field.number,
+  createdAt: field.time,
+  updatedAt: field.time,
 })
 
 /** A notification as it is stored. Its status depends on the time (see `notificationStatus`). */

@@ -5,7 +5,7 @@ import { CAP_WINDOW_MS } from '../../core/rules/sending/notification.ts'
 import type { WrittenText } from '../../core/rules/template/definition-languages.ts'
 import { deleteReturningIds, NEVER } from '../db/dialect.ts'
 import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
-import { findRecord, flag, inColumn, listRecords, mapping, type RecordOf, text, time } from '../db/record.ts'
+import { field, findRecord, listRecords, mapping, type RecordOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import {
   CAPPED_AT,
@@ -32,12 +32,12 @@ export interface NotificationChange extends Partial<StateColumns> {
 const MAX_PLACES = 1_000
 
 const PLACE = mapping({
-  id: text,
-  passId: text,
-  dueAt: inColumn(CAPPED_AT, time),
-  isCertain: flag,
+  id: field.text,
+  passId: field.text,
+  dueAt: field.inColumn(CAPPED_AT, field.time),
+  isCertain: field.flag,
   /** Whether nothing was sent, because no user had the pass on the capped platform. */
-  isSkipped: flag,
+  isSkipped: field.flag,
 })
 
 /** A notification that counts toward the cap of its pass, which is 3 in any 24 hours. */

@@ -4,7 +4,7 @@ import { idBound, idsOf, newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { boundColumn } from '../db/dialect.ts'
 import { byId, type ListPage, type ListRequest, listPage, NEWEST_FIRST } from '../db/list-query.ts'
-import { inColumn, mapping, number, optionalText, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { field, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository, whereOneOrNull } from '../db/repository.ts'
 import { Chains } from '../evidence/chains.ts'
 
@@ -22,18 +22,18 @@ export interface NewAuditEntry {
 }
 
 const ENTRY = mapping({
-  id: text,
-  workspaceId: optionalText,
+  id: field.text,
+  workspaceId: field.optionalText,
   /** The ID of a token or person; null for an operator. */
-  tokenId: optionalText,
-  actor: text,
+  tokenId: field.optionalText,
+  actor: field.text,
   /** The subject of a person at the identity provider; null for a token or operator. */
-  actorSubject: optionalText,
-  action: plain<AuditAction>(),
-  targetId: optionalText,
-  targetCount: number,
-  correlationId: optionalText,
-  at: inColumn('created_at', time),
+  actorSubject: field.optionalText,
+  action: field.plain<AuditAction>(),
+  targetId: field.optionalText,
+  targetCount: field.number,
+  correlationId: field.optionalText,
+  at: field.inColumn('created_at', field.time),
 })
 
 export interface StoredAuditEntry extends RecordOf<typeof ENTRY> {

@@ -1,29 +1,19 @@
 import { messagedPlatforms } from '../../core/contract/schemas/platform.ts'
 import { newId } from '../../core/ids.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import {
-  findRecord,
-  inColumn,
-  mapping,
-  number,
-  optionalTime,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, findRecord, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 import { lockPasses, withWalletVersionBump } from '../passes/pass-change.ts'
 import { walletTables } from '../passes/wallet-tables.ts'
 
 const MOVE = mapping({
-  id: text,
+  id: field.text,
   /** The new address, which is the webServiceURL in packages. */
-  url: text,
-  passesASecond: inColumn('passes_per_second', number),
-  startedAt: time,
+  url: field.text,
+  passesASecond: field.inColumn('passes_per_second', field.number),
+  startedAt: field.time,
   /** The end of the first round, in which `take` returns every held pass once; null before. */
-  toldAt: inColumn('completed_at', optionalTime),
+  toldAt: field.inColumn('completed_at', field.optionalTime),
 })
 
 /** A move of the phones of a workspace to another address (decisions/0020). */

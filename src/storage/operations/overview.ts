@@ -4,7 +4,7 @@ import type { Connections, Database, Dialect } from '../db/database.ts'
 import { isPoolerError } from '../db/database-errors.ts'
 import { toDate } from '../db/dialect.ts'
 import { isPooled } from '../db/postgres/postgres-client.ts'
-import { listRecords, mapping, plain, type RecordOf, text, time } from '../db/record.ts'
+import { field, listRecords, mapping, type RecordOf } from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 import { isQuarantined } from '../jobs/backlog.ts'
 import { isSamePlace, type JobKind, type QueuePlace, queuePlaces } from '../jobs/job-kinds.ts'
@@ -21,10 +21,10 @@ export interface QueueOverview extends QueuePlace {
 }
 
 const FAILING = mapping({
-  id: text,
-  workspaceName: text,
-  status: plain<'ENABLED' | 'DISABLED'>(),
-  failingSince: time,
+  id: field.text,
+  workspaceName: field.text,
+  status: field.plain<'ENABLED' | 'DISABLED'>(),
+  failingSince: field.time,
 })
 
 /** The state of the whole installation in numbers, across all workspaces. */
@@ -46,7 +46,13 @@ export interface Overview {
   rejected: Record<RejectedKind, number>
 }
 
-const MOVE = mapping({ workspaceId: text, workspaceName: text, id: text, url: text, startedAt: time })
+const MOVE = mapping({
+  workspaceId: field.text,
+  workspaceName: field.text,
+  id: field.text,
+  url: field.text,
+  startedAt: field.time,
+})
 
 /** The maximum number of rejections to count. Counting a million rows would delay a scrape of the metrics. */
 const MAX_COUNTED = 10_000

@@ -1,12 +1,12 @@
 import type { PlatformRejection } from '../../core/contract/wallets.ts'
-import { mapping, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { field, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 const REJECTION = mapping({
-  platform: plain<PlatformRejection['platform']>(),
-  code: plain<PlatformRejection['code']>(),
-  message: text,
-  at: time,
+  platform: field.plain<PlatformRejection['platform']>(),
+  code: field.plain<PlatformRejection['code']>(),
+  message: field.text,
+  at: field.time,
 })
 
 export interface StoredRejection extends RecordOf<typeof REJECTION> {}

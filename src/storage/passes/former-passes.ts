@@ -1,6 +1,6 @@
 import { Uuid } from '../../core/ids.ts'
 import { insertRows, isOneOf } from '../db/bulk-rows.ts'
-import { mapping, number, optionalText, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { field, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import type { StoredPass } from './pass-row.ts'
 import { type OutdatedRegistration, whereOfIdentities } from './registrations.ts'
@@ -12,16 +12,16 @@ const DAY_MS = 24 * 3_600_000
 
 const FORMER = mapping({
   /** The serial number that this server gave to the former holder's copy. */
-  serialNumber: text,
+  serialNumber: field.text,
   /** The serial number from another provider; null if this server assigned the serial number. */
-  importedSerialNumber: optionalText,
-  workspaceId: text,
-  passId: text,
-  templateVersionId: text,
-  appleToken: text,
-  updateTag: number,
-  modifiedAt: time,
-  endedAt: time,
+  importedSerialNumber: field.optionalText,
+  workspaceId: field.text,
+  passId: field.text,
+  templateVersionId: field.text,
+  appleToken: field.text,
+  updateTag: field.number,
+  modifiedAt: field.time,
+  endedAt: field.time,
 })
 
 /** The copy of a transferred pass on the phones of its former holder. */

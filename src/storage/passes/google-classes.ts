@@ -2,30 +2,19 @@ import type { GoogleKind } from '../../core/contract/schemas/definition.ts'
 import { newId } from '../../core/ids.ts'
 import type { ClassClaim } from '../../core/rules/template/class-key.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import {
-  findRecord,
-  inColumn,
-  json,
-  listRecords,
-  mapping,
-  number,
-  optionalNumber,
-  type RecordOf,
-  type RowOf,
-  text,
-} from '../db/record.ts'
+import { field, findRecord, listRecords, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import type { IdentityIds } from '../workspaces/identities-repository.ts'
 
 const CLASS = mapping({
-  id: text,
-  templateVersionId: text,
-  keyDigest: text,
-  values: inColumn('class_values', json<ClassClaim['values']>()),
+  id: field.text,
+  templateVersionId: field.text,
+  keyDigest: field.text,
+  values: field.inColumn('class_values', field.json<ClassClaim['values']>()),
   /** The version of the values, incremented with every change. */
-  version: number,
+  version: field.number,
   /** The version that was last sent to Google; null if no version was sent. */
-  sentVersion: optionalNumber,
+  sentVersion: field.optionalNumber,
 })
 
 /** The class at Google that all passes with the same key share. */

@@ -1,17 +1,5 @@
 import type { GoogleKind } from '../../core/contract/schemas/definition.ts'
-import {
-  findRecord,
-  listRecords,
-  mapping,
-  number,
-  optionalText,
-  optionalTime,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, findRecord, listRecords, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { insertNew, Repository, whereOneOrNull } from '../db/repository.ts'
 
 /** The object of a pass as it was last sent to Google. IDs are without the issuer. */
@@ -25,23 +13,23 @@ export interface SentObject {
 /** An earlier object of a pass, for example of another kind. It is expired, and can still be on phones. */
 export type FormerObject = Omit<SentObject, 'classSuffix'>
 
-const FORMER = mapping({ kind: plain<GoogleKind>(), objectSuffix: text, templateVersionId: text })
+const FORMER = mapping({ kind: field.plain<GoogleKind>(), objectSuffix: field.text, templateVersionId: field.text })
 
 const OBJECT = mapping({
-  passId: text,
-  objectSuffix: text,
+  passId: field.text,
+  objectSuffix: field.text,
   /** The walletVersion that was last sent to Google. */
-  sentVersion: number,
+  sentVersion: field.number,
   /**
    * The digest of the last sent content; null if unknown. During a send, the field has the mark of the send instead.
    */
-  sentDigest: optionalText,
-  sentAt: time,
+  sentDigest: field.optionalText,
+  sentAt: field.time,
   /** Null if the pass is not in any Google Wallet. */
-  installedAt: optionalTime,
+  installedAt: field.optionalTime,
   /** The time of the first activation of a transit ticket; null if it was not activated. */
-  activatedAt: optionalTime,
-  lastError: optionalText,
+  activatedAt: field.optionalTime,
+  lastError: field.optionalText,
 })
 
 /** The Google object of a pass. It is created when the link of the pass is opened for the first time. */

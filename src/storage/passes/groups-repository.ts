@@ -4,7 +4,7 @@ import { MAX_GROUP_AT_DOOR } from '../../core/rules/door/group-at-door.ts'
 import { beginningOf } from '../../core/rules/lists/cursor.ts'
 import { selectForEach } from '../db/bulk-rows.ts'
 import { beginningColumn, joinChosenPasses } from '../db/dialect.ts'
-import { flag, listRecords, mapping, optionalTime, plain, type RecordOf, type RowOf, text } from '../db/record.ts'
+import { field, listRecords, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { NO_CONTEXT } from '../scans/accepted-scans.ts'
 import { type StoredPass, selectPass, toPass } from './pass-row.ts'
@@ -16,13 +16,13 @@ export interface GroupAtDoor {
 }
 
 const MEMBER = mapping({
-  passId: text,
-  externalPassId: text,
-  label: text,
+  passId: field.text,
+  externalPassId: field.text,
+  label: field.text,
   /** The stored status, which can still be ISSUED after `expiresAt`. */
-  status: plain<PassStatus>(),
-  expiresAt: optionalTime,
-  isUsed: flag,
+  status: field.plain<PassStatus>(),
+  expiresAt: field.optionalTime,
+  isUsed: field.flag,
 })
 
 export interface GroupMemberRow extends RecordOf<typeof MEMBER> {}

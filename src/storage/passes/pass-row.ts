@@ -8,85 +8,71 @@ import type { PassGroup } from '../../core/rules/pass/groups.ts'
 import { expiryDate } from '../../core/rules/redemption/redemption-windows.ts'
 import type { Variables } from '../../core/rules/template/variables.ts'
 import { boundColumn } from '../db/dialect.ts'
-import {
-  flag,
-  json,
-  mapping,
-  nullable,
-  number,
-  optionalNumber,
-  optionalText,
-  optionalTime,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { type IdentityIds, identityFields, identityIdsOf } from '../workspaces/identities-repository.ts'
 
 const PASS = mapping({
-  id: text,
-  workspaceId: text,
-  externalPassId: text,
-  label: text,
+  id: field.text,
+  workspaceId: field.text,
+  externalPassId: field.text,
+  label: field.text,
   /**
    * The stored status. After `expiresAt`, it can still be ISSUED, although users see EXPIRED. ISSUING is not stored:
    * `selectPass` derives it from the job of the pass.
    */
-  status: plain<PassStatus>(),
-  version: number,
-  revision: number,
-  walletVersion: number,
-  templateId: text,
-  templateVersionId: text,
-  templateVersion: number,
+  status: field.plain<PassStatus>(),
+  version: field.number,
+  revision: field.number,
+  walletVersion: field.number,
+  templateId: field.text,
+  templateVersionId: field.text,
+  templateVersion: field.number,
   /** Null if the pass has no project, or its project was deleted. */
-  projectId: optionalText,
-  variables: json<Variables>(),
-  redemption: nullable(json<RedemptionPolicy>()),
-  hasBalances: flag,
+  projectId: field.optionalText,
+  variables: field.json<Variables>(),
+  redemption: field.nullable(field.json<RedemptionPolicy>()),
+  hasBalances: field.flag,
   /** Null before the first balance entry. */
-  balanceSums: nullable(json<BalanceSums>()),
-  expiresAt: optionalTime,
-  scanCode: text,
+  balanceSums: field.nullable(field.json<BalanceSums>()),
+  expiresAt: field.optionalTime,
+  scanCode: field.text,
   /** The code in the barcode of another provider; null if the template defines the code. */
-  scanPayload: optionalText,
+  scanPayload: field.optionalText,
   ...identityFields,
   /** The name of an imported Google object, without the issuer; null if the name follows this server's scheme. */
-  googleObjectId: optionalText,
-  appleToken: text,
-  linkGeneration: number,
+  googleObjectId: field.optionalText,
+  appleToken: field.text,
+  linkGeneration: field.number,
   /** The Google class that passes with the same key share; null if the version has no `google.classKey`. */
-  googleClassId: optionalText,
+  googleClassId: field.optionalText,
   /** The Last-Modified time of the visible content, in whole seconds. */
-  modifiedAt: time,
-  createdAt: time,
-  updatedAt: time,
+  modifiedAt: field.time,
+  createdAt: field.time,
+  updatedAt: field.time,
 })
 
 /** The columns from which `toPass` derives fields of a pass. */
 const DERIVED = mapping({
-  serialNumber: optionalText,
-  importedSerialNumber: optionalText,
-  groupId: optionalText,
-  groupKey: optionalText,
-  messageId: optionalText,
-  messageCount: number,
-  joinSlug: optionalText,
-  joinSource: optionalText,
-  consentVersion: optionalText,
-  consentedAt: optionalTime,
-  joinInstalledAt: optionalTime,
+  serialNumber: field.optionalText,
+  importedSerialNumber: field.optionalText,
+  groupId: field.optionalText,
+  groupKey: field.optionalText,
+  messageId: field.optionalText,
+  messageCount: field.number,
+  joinSlug: field.optionalText,
+  joinSource: field.optionalText,
+  consentVersion: field.optionalText,
+  consentedAt: field.optionalTime,
+  joinInstalledAt: field.optionalTime,
 })
 
 const JOINED = mapping({
   /** Null if the template was deleted. */
-  latestTemplateVersion: optionalNumber,
-  templateName: text,
-  projectName: optionalText,
+  latestTemplateVersion: field.optionalNumber,
+  templateName: field.text,
+  projectName: field.optionalText,
   /** The address of another server, if the phones of the workspace are moving to it. */
-  webServiceUrl: optionalText,
+  webServiceUrl: field.optionalText,
 })
 
 export interface StoredPass extends RecordOf<typeof PASS>, RecordOf<typeof JOINED> {

@@ -3,23 +3,23 @@ import { Uuid } from '../../core/ids.ts'
 import { isOneOf } from '../db/bulk-rows.ts'
 import { joinPasses, lockRows } from '../db/dialect.ts'
 import { runPrepared, sendSilently } from '../db/prepared.ts'
-import { listRecords, mapping, number, optionalText, optionalTime, type RecordOf, text, time } from '../db/record.ts'
+import { field, listRecords, mapping, type RecordOf } from '../db/record.ts'
 import { insertNew, Repository, whereOneOrNull } from '../db/repository.ts'
 import { lockPasses } from './pass-change.ts'
 import { type PassRow, type StoredPass, selectPass, toPass } from './pass-row.ts'
 
 const REGISTRATION = mapping({
-  workspaceId: text,
-  passId: text,
-  deviceId: text,
-  pushToken: text,
-  registeredAt: time,
-  pushedAt: optionalTime,
+  workspaceId: field.text,
+  passId: field.text,
+  deviceId: field.text,
+  pushToken: field.text,
+  registeredAt: field.time,
+  pushedAt: field.optionalTime,
   /** The walletVersion of the last push; 0 if there was no push, negative if the push must be repeated. */
-  pushedVersion: number,
-  fetchedAt: optionalTime,
-  fetchedVersion: number,
-  lastError: optionalText,
+  pushedVersion: field.number,
+  fetchedAt: field.optionalTime,
+  fetchedVersion: field.number,
+  lastError: field.optionalText,
 })
 
 /** A device that holds a pass in Apple Wallet, with the versions of its last push and of its last download. */

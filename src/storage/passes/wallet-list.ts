@@ -2,17 +2,7 @@ import type { Knex } from 'knex'
 import { type Platform, platforms } from '../../core/contract/schemas/platform.ts'
 import { encodeCursor } from '../../core/rules/lists/cursor.ts'
 import { findPlace, type ListPage, type PageRequest, totalOf } from '../db/list-query.ts'
-import {
-  mapping,
-  number,
-  optionalText,
-  optionalTime,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { type Connected, countRows, Repository } from '../db/repository.ts'
 import { heldPasses } from './held-passes.ts'
 import { type PassRange, whereInRange } from './list/pass-walk.ts'
@@ -29,21 +19,21 @@ export interface WalletFilter {
 }
 
 const WALLET = mapping({
-  passId: text,
-  externalPassId: text,
-  platform: plain<Platform>(),
+  passId: field.text,
+  externalPassId: field.text,
+  platform: field.plain<Platform>(),
   /** The device ID; null if the platform does not report one. */
-  deviceId: optionalText,
+  deviceId: field.optionalText,
   /** The wallet version that the wallet shows; 0 if it has not downloaded any update since the pass was added. */
-  heldVersion: number,
-  heldSince: time,
-  fetchedAt: optionalTime,
-  pushedVersion: number,
-  pushedAt: optionalTime,
+  heldVersion: field.number,
+  heldSince: field.time,
+  fetchedAt: field.optionalTime,
+  pushedVersion: field.number,
+  pushedAt: field.optionalTime,
   /** The newest wallet version of the pass; `changedAt` is the time of this version. */
-  walletVersion: number,
-  changedAt: time,
-  lastError: optionalText,
+  walletVersion: field.number,
+  changedAt: field.time,
+  lastError: field.optionalText,
 })
 
 /** A wallet that holds a pass: a device or, if the platform reports no devices, the object that all holders share. */

@@ -1,18 +1,18 @@
 import { newId } from '../../core/ids.ts'
 import type { Grant, PersonRole } from '../../core/rules/people/person-roles.ts'
 import { deleteReturningIds } from '../db/dialect.ts'
-import { json, listRecords, mapping, nullable, plain, type RecordOf, text, time } from '../db/record.ts'
+import { field, listRecords, mapping, type RecordOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 const MEMBER = mapping({
-  id: text,
-  workspaceId: text,
+  id: field.text,
+  workspaceId: field.text,
   /** The address in the form of `comparableEmail`. */
-  email: text,
-  role: plain<PersonRole>(),
+  email: field.text,
+  role: field.plain<PersonRole>(),
   /** The projects in which the role applies; null for the whole workspace. */
-  projectIds: nullable(json<string[]>()),
-  createdAt: time,
+  projectIds: field.nullable(field.json<string[]>()),
+  createdAt: field.time,
 })
 
 /** One role of a member, who can have several roles. */

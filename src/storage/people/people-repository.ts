@@ -1,6 +1,6 @@
 import { newId } from '../../core/ids.ts'
 import type { PersonRole } from '../../core/rules/people/person-roles.ts'
-import { json, mapping, type RecordOf, text, time } from '../db/record.ts'
+import { field, mapping, type RecordOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 export interface ClaimedRole {
@@ -9,15 +9,15 @@ export interface ClaimedRole {
 }
 
 const PERSON = mapping({
-  id: text,
-  issuer: text,
-  subject: text,
+  id: field.text,
+  issuer: field.text,
+  subject: field.text,
   /** The address in the form of `comparableEmail`. */
-  email: text,
+  email: field.text,
   /** The roles that the provider claimed at the last sign-in. */
-  claimedRoles: json<ClaimedRole[]>(),
-  createdAt: time,
-  signedInAt: time,
+  claimedRoles: field.json<ClaimedRole[]>(),
+  createdAt: field.time,
+  signedInAt: field.time,
 })
 
 export interface StoredPerson extends RecordOf<typeof PERSON> {}

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { newId } from '../../core/ids.ts'
 import type { Grant, PersonRole } from '../../core/rules/people/person-roles.ts'
-import { listRecords, mapping, optionalText, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { field, listRecords, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { insertNew, Repository } from '../db/repository.ts'
 import {
   type CallerWorkspace,
@@ -13,15 +13,15 @@ import { Usage } from '../workspaces/limits-repository.ts'
 import type { ClaimedRole } from './people-repository.ts'
 
 const SESSION = mapping({
-  id: text,
-  workspaceId: text,
-  personId: text,
+  id: field.text,
+  workspaceId: field.text,
+  personId: field.text,
   /** The ID of the session at the identity provider, if the provider sends one. */
-  providerSession: optionalText,
-  createdAt: time,
-  lastUsedAt: time,
+  providerSession: field.optionalText,
+  createdAt: field.time,
+  lastUsedAt: field.time,
   /** The latest end of the session. An idle session ends earlier. */
-  expiresAt: time,
+  expiresAt: field.time,
 })
 
 /** The session of a person in one workspace, without the SHA-256 digest by which it is found. */
@@ -43,7 +43,13 @@ interface FoundRow extends Row, CallerWorkspaceRow {
   claimed_roles: string
 }
 
-const ENDED = mapping({ id: text, workspaceId: text, personId: text, subject: text, email: text })
+const ENDED = mapping({
+  id: field.text,
+  workspaceId: field.text,
+  personId: field.text,
+  subject: field.text,
+  email: field.text,
+})
 
 export interface EndedSession extends RecordOf<typeof ENDED> {}
 

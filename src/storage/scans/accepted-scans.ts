@@ -4,28 +4,33 @@ import type { CountedRange, RedemptionHistory, RedemptionPlan } from '../../core
 import { overlaps, type Range } from '../../core/rules/redemption/redemption-windows.ts'
 import { insertRows, selectForEach } from '../db/bulk-rows.ts'
 import { joinEach, toDate } from '../db/dialect.ts'
-import { mapping, number, optionalText, optionalTime, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { field, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { bytesOfHex } from '../db/values.ts'
 import { toHex } from '../passes/identifiers.ts'
 
 const ACCEPTED = mapping({
-  scanId: text,
-  passId: text,
-  projectId: optionalText,
-  templateId: text,
+  scanId: field.text,
+  passId: field.text,
+  projectId: field.optionalText,
+  templateId: field.text,
   /** Empty for a scan without a context. */
   scanContextKey: { read: (key: string | null) => key, write: (key: string | null) => key ?? NO_CONTEXT },
-  scannedAt: time,
+  scannedAt: field.time,
   /** The window whose limit was debited, if several windows matched. */
-  debitedWindow: optionalText,
+  debitedWindow: field.optionalText,
   /** The validity date as YYYY-MM-DD, if the scan was evaluated as of a date. Such a scan has no time of day. */
-  validityDate: optionalText,
+  validityDate: field.optionalText,
 })
 
 export interface NewAcceptedScan extends RecordOf<typeof ACCEPTED> {}
 
-const USES = mapping({ count: number, lastAt: optionalTime, contextCount: number, contextLastAt: optionalTime })
+const USES = mapping({
+  count: field.number,
+  lastAt: field.optionalTime,
+  contextCount: field.number,
+  contextLastAt: field.optionalTime,
+})
 
 export interface UseCounts extends RecordOf<typeof USES> {}
 
@@ -48,14 +53,14 @@ export interface AskedCounts {
 }
 
 const FOUND = mapping({
-  total: number,
-  firstAt: optionalTime,
-  lastAt: optionalTime,
-  inContext: number,
-  contextFirstAt: optionalTime,
-  contextLastAt: optionalTime,
-  previousAt: optionalTime,
-  nextAt: optionalTime,
+  total: field.number,
+  firstAt: field.optionalTime,
+  lastAt: field.optionalTime,
+  inContext: field.number,
+  contextFirstAt: field.optionalTime,
+  contextLastAt: field.optionalTime,
+  previousAt: field.optionalTime,
+  nextAt: field.optionalTime,
 })
 
 interface HistoryRow extends RowOf<typeof FOUND> {

@@ -1,19 +1,7 @@
 import type { RedemptionPolicy } from '../../core/contract/schemas/redemption.ts'
 import type { ScanContext } from '../../core/contract/schemas/scan-shapes.ts'
 import type { LedgerEntry } from '../../core/rules/redemption/replay.ts'
-import {
-  json,
-  listRecords,
-  mapping,
-  nullable,
-  optionalText,
-  optionalTime,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, listRecords, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 
 export interface ReplayFilter {
@@ -28,7 +16,7 @@ export interface ReplayEntry extends LedgerEntry {
   gate: string | null
 }
 
-const PASS = mapping({ id: text, expiresAt: optionalTime })
+const PASS = mapping({ id: field.text, expiresAt: field.optionalTime })
 
 export interface ReplayedPass extends RecordOf<typeof PASS> {}
 
@@ -110,18 +98,18 @@ function policyOf(text: string): RedemptionPolicy {
 }
 
 const ENTRY = mapping({
-  id: text,
-  passId: text,
-  result: plain<LedgerEntry['result']>(),
-  reason: plain<LedgerEntry['reason']>(),
-  conflict: plain<LedgerEntry['conflict']>(),
-  scannedAt: time,
-  recordedAt: time,
-  scanContextKey: optionalText,
-  validateAsOf: optionalText,
-  redemption: optionalText,
-  reversesScanId: optionalText,
-  direction: plain<LedgerEntry['direction']>(),
-  useScanId: optionalText,
-  context: nullable(json<ScanContext>()),
+  id: field.text,
+  passId: field.text,
+  result: field.plain<LedgerEntry['result']>(),
+  reason: field.plain<LedgerEntry['reason']>(),
+  conflict: field.plain<LedgerEntry['conflict']>(),
+  scannedAt: field.time,
+  recordedAt: field.time,
+  scanContextKey: field.optionalText,
+  validateAsOf: field.optionalText,
+  redemption: field.optionalText,
+  reversesScanId: field.optionalText,
+  direction: field.plain<LedgerEntry['direction']>(),
+  useScanId: field.optionalText,
+  context: field.nullable(field.json<ScanContext>()),
 })

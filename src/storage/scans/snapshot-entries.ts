@@ -5,18 +5,7 @@ import { groupBy } from '../../core/group-by.ts'
 import { idBound } from '../../core/ids.ts'
 import type { BalanceSums } from '../../core/rules/balances/balances.ts'
 import { rowsOfPasses } from '../db/dialect.ts'
-import {
-  json,
-  mapping,
-  nullable,
-  optionalText,
-  optionalTime,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { type ChangePlace, type ChangesRequest, Snapshots } from './snapshots.ts'
 
@@ -39,20 +28,20 @@ export interface SnapshotChanges {
 }
 
 const ENTRY = mapping({
-  passId: text,
-  externalPassId: text,
-  label: text,
-  templateName: text,
-  templateVersionId: text,
-  groupId: optionalText,
+  passId: field.text,
+  externalPassId: field.text,
+  label: field.text,
+  templateName: field.text,
+  templateVersionId: field.text,
+  groupId: field.optionalText,
   /** The stored status, which can still be ISSUED after `expiresAt`. */
-  status: plain<PassStatus>(),
-  expiresAt: optionalTime,
-  redemption: nullable(json<RedemptionPolicy>()),
-  balanceSums: nullable(json<BalanceSums>()),
+  status: field.plain<PassStatus>(),
+  expiresAt: field.optionalTime,
+  redemption: field.nullable(field.json<RedemptionPolicy>()),
+  balanceSums: field.nullable(field.json<BalanceSums>()),
 })
 
-const ACCEPTED = mapping({ scannedAt: time, scanContextKey: text, validityDate: optionalText })
+const ACCEPTED = mapping({ scannedAt: field.time, scanContextKey: field.text, validityDate: field.optionalText })
 
 /** The data that a scanner needs to evaluate a pass offline. */
 export interface SnapshotEntry extends RecordOf<typeof ENTRY> {

@@ -2,14 +2,14 @@ import type { Knex } from 'knex'
 import { idBound } from '../../core/ids.ts'
 import { rowsOf } from '../db/dialect.ts'
 import { positionOf, positionsNow, whereSeen, whereUnseen } from '../db/positions.ts'
-import { findRecord, mapping, optionalText, plain, type RecordOf, type RowOf, text, time } from '../db/record.ts'
+import { field, findRecord, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
-const position = plain<string | number>()
+const position = field.plain<string | number>()
 const SNAPSHOT = mapping({
-  id: text,
-  projectId: optionalText,
-  madeAt: time,
+  id: field.text,
+  projectId: field.optionalText,
+  madeAt: field.time,
   /** A position in the sequence of pass changes. All earlier changes were visible when the snapshot began. */
   changedFrom: position,
   /** A position after `changedFrom`. No change from this position on was visible when the snapshot began. */
@@ -21,7 +21,7 @@ const SNAPSHOT = mapping({
    * On PostgreSQL, the pg_snapshot that shows which transactions between `changedFrom` and `changedTo` were visible;
    * null on SQLite.
    */
-  seen: optionalText,
+  seen: field.optionalText,
 })
 
 /** A snapshot that the API returned, and its positions in the sequences of changes and scans (decisions/0010). */

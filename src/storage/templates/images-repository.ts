@@ -1,16 +1,16 @@
 import type { Image } from '../../core/contract/templates/images.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import { findRecord, listRecords, mapping, number, plain, type RecordOf, type RowOf, text } from '../db/record.ts'
+import { field, findRecord, listRecords, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { insertNew, Repository } from '../db/repository.ts'
 
 const IMAGE = mapping({
   /** The ID, which is derived from the workspace and the bytes (see `contentId`). */
-  id: text,
-  contentType: plain<Image['contentType']>(),
+  id: field.text,
+  contentType: field.plain<Image['contentType']>(),
   /** The width in pixels. */
-  width: number,
-  height: number,
-  bytes: number,
+  width: field.number,
+  height: field.number,
+  bytes: field.number,
 })
 
 /** An image without its bytes. */

@@ -3,32 +3,20 @@ import type { Languages } from '../../core/contract/schemas/language-tags.ts'
 import { createFairCache } from '../../core/fair-cache.ts'
 import { newId } from '../../core/ids.ts'
 import { inLanguage } from '../../core/rules/template/definition-languages.ts'
-import {
-  findRecord,
-  listRecords,
-  mapping,
-  number,
-  optionalText,
-  optionalTime,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, findRecord, listRecords, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { keyOfJson } from '../db/values.ts'
 import { countsOf } from '../operations/counters.ts'
 import { defaultsOf, identityFields } from '../workspaces/identities-repository.ts'
 
 const SUMMARY = mapping({
-  id: text,
-  templateId: text,
-  version: number,
-  stage: plain<'draft' | 'published'>(),
-  createdAt: time,
-  publishedAt: optionalTime,
-  updatedAt: time,
+  id: field.text,
+  templateId: field.text,
+  version: field.number,
+  stage: field.plain<'draft' | 'published'>(),
+  createdAt: field.time,
+  publishedAt: field.optionalTime,
+  updatedAt: field.time,
 })
 
 export interface StoredVersionSummary extends RecordOf<typeof SUMMARY> {}
@@ -42,13 +30,13 @@ interface Row extends RowOf<typeof SUMMARY> {
 }
 
 const PUBLISHED = mapping({
-  id: text,
-  version: number,
-  templateId: text,
-  templateName: text,
-  passType: plain<PassType>(),
-  projectId: optionalText,
-  projectName: optionalText,
+  id: field.text,
+  version: field.number,
+  templateId: field.text,
+  templateName: field.text,
+  passType: field.plain<PassType>(),
+  projectId: field.optionalText,
+  projectName: field.optionalText,
   ...identityFields,
 })
 

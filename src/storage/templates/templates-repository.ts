@@ -3,29 +3,19 @@ import type { Template } from '../../core/contract/templates/templates.ts'
 import { newId } from '../../core/ids.ts'
 import { isTaken } from '../db/database-errors.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
-import {
-  findRecord,
-  inColumn,
-  mapping,
-  optionalNumber,
-  optionalText,
-  plain,
-  type RecordOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, findRecord, mapping, type RecordOf } from '../db/record.ts'
 import { Repository, whereOneOrNull } from '../db/repository.ts'
 
 const TEMPLATE = mapping({
-  id: text,
-  key: optionalText,
-  projectId: optionalText,
-  name: text,
-  description: text,
-  passType: plain<PassType>(),
-  latestPublishedVersion: inColumn('published_version', optionalNumber),
-  createdAt: time,
-  updatedAt: time,
+  id: field.text,
+  key: field.optionalText,
+  projectId: field.optionalText,
+  name: field.text,
+  description: field.text,
+  passType: field.plain<PassType>(),
+  latestPublishedVersion: field.inColumn('published_version', field.optionalNumber),
+  createdAt: field.time,
+  updatedAt: field.time,
 })
 
 export interface StoredTemplate extends RecordOf<typeof TEMPLATE> {}

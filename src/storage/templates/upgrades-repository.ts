@@ -8,20 +8,7 @@ import { NIL_UUID } from '../../core/uuid.ts'
 import { insertRows } from '../db/bulk-rows.ts'
 import { isPartOf, readChunk } from '../db/dialect.ts'
 import { byId, type ListPage, listPage, NEWEST_FIRST, type PageRequest } from '../db/list-query.ts'
-import {
-  findRecord,
-  flag,
-  json,
-  mapping,
-  nullable,
-  number,
-  optionalNumber,
-  optionalText,
-  plain,
-  type RecordOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, findRecord, mapping, type RecordOf } from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 import { activateIdentifiers, listInactive, replaceWindows } from '../passes/identifiers.ts'
 import { createMatcher, type PassFilters } from '../passes/list/pass-conditions.ts'
@@ -32,29 +19,29 @@ import { type PassRow, type StoredPass, selectPass, toPass } from '../passes/pas
 import type { PassChange } from '../passes/passes-repository.ts'
 
 const UPGRADE = mapping({
-  id: text,
-  templateId: text,
-  templateVersionId: text,
-  version: number,
-  filter: nullable(json<PassFilter>()),
-  passLimit: optionalNumber,
-  dryRun: flag,
-  status: plain<UpgradeStatus>(),
+  id: field.text,
+  templateId: field.text,
+  templateVersionId: field.text,
+  version: field.number,
+  filter: field.nullable(field.json<PassFilter>()),
+  passLimit: field.optionalNumber,
+  dryRun: field.flag,
+  status: field.plain<UpgradeStatus>(),
   /** The projects of the token that created the upgrade; null for the whole workspace. */
-  projectIds: nullable(json<readonly string[]>()),
-  tokenId: text,
-  tokenName: text,
+  projectIds: field.nullable(field.json<readonly string[]>()),
+  tokenId: field.text,
+  tokenName: field.text,
   /** The subject of the person who created the upgrade; null for a token. */
-  tokenSubject: optionalText,
+  tokenSubject: field.optionalText,
   /** The ID of the last pass that was processed. */
-  position: optionalText,
+  position: field.optionalText,
   /** The number of passes to process; null until they are counted. */
-  matched: optionalNumber,
-  upgraded: number,
-  unchanged: number,
-  failed: number,
-  createdAt: time,
-  updatedAt: time,
+  matched: field.optionalNumber,
+  upgraded: field.number,
+  unchanged: field.number,
+  failed: field.number,
+  createdAt: field.time,
+  updatedAt: field.time,
 })
 
 export interface StoredUpgrade extends RecordOf<typeof UPGRADE> {}

@@ -2,41 +2,28 @@ import type { Knex } from 'knex'
 import type { Delivery, DeliveryStatus } from '../../core/contract/webhooks/deliveries.ts'
 import { type AttemptFacts, type DeliveryProgress, envelopeText } from '../../core/rules/sending/retries.ts'
 import { insertRows } from '../db/bulk-rows.ts'
-import {
-  flag,
-  inColumn,
-  mapping,
-  number,
-  optionalNumber,
-  optionalText,
-  optionalTime,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 
 export const PROGRESS = mapping({
-  status: plain<DeliveryStatus>(),
-  dueAt: optionalTime,
-  scheduledAttempts: number,
-  isRedelivery: flag,
-  resumeAt: optionalTime,
-  attemptCount: number,
-  lastResponseCode: optionalNumber,
-  lastError: optionalText,
+  status: field.plain<DeliveryStatus>(),
+  dueAt: field.optionalTime,
+  scheduledAttempts: field.number,
+  isRedelivery: field.flag,
+  resumeAt: field.optionalTime,
+  attemptCount: field.number,
+  lastResponseCode: field.optionalNumber,
+  lastError: field.optionalText,
 })
 
 const ENVELOPE = mapping({
-  id: text,
-  workspaceId: text,
-  webhookId: text,
-  eventId: text,
-  eventType: plain<Delivery['eventType']>(),
-  generation: number,
-  createdAt: time,
-  updatedAt: time,
+  id: field.text,
+  workspaceId: field.text,
+  webhookId: field.text,
+  eventId: field.text,
+  eventType: field.plain<Delivery['eventType']>(),
+  generation: field.number,
+  createdAt: field.time,
+  updatedAt: field.time,
 })
 
 export interface StoredDelivery extends RecordOf<typeof ENVELOPE>, DeliveryProgress {}
@@ -111,10 +98,10 @@ export async function insertAttempts(db: Knex, workspaceId: string, made: Record
 }
 
 export const ATTEMPT = mapping({
-  at: inColumn('started_at', time),
-  durationMs: number,
-  responseCode: optionalNumber,
-  error: optionalText,
+  at: field.inColumn('started_at', field.time),
+  durationMs: field.number,
+  responseCode: field.optionalNumber,
+  error: field.optionalText,
 })
 
 export interface StoredAttempt extends RecordOf<typeof ATTEMPT> {}

@@ -1,20 +1,7 @@
 import type { Webhook } from '../../core/contract/webhooks/webhooks.ts'
 import { byId, type ListPage, type ListRequest, listPage } from '../db/list-query.ts'
 import { runPrepared } from '../db/prepared.ts'
-import {
-  findRecord,
-  json,
-  listRecords,
-  mapping,
-  number,
-  optionalText,
-  optionalTime,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, findRecord, listRecords, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 /** A sealed secret from before a rotation, which is valid until a given time. */
@@ -24,7 +11,7 @@ export interface RetiredSecret {
 }
 
 const secretFields = {
-  secret: text,
+  secret: field.text,
   /** The retired secrets, newest first. Each signs, in addition to the current secret, until it expires. */
   retiredSecrets: {
     read(text: string): RetiredSecret[] {
@@ -39,25 +26,25 @@ const secretFields = {
 const SECRETS = mapping(secretFields)
 
 const WEBHOOK = mapping({
-  id: text,
-  workspaceId: text,
-  url: text,
-  events: json<Webhook['events']>(),
-  description: text,
-  status: plain<Webhook['status']>(),
-  disabledReason: optionalText,
+  id: field.text,
+  workspaceId: field.text,
+  url: field.text,
+  events: field.json<Webhook['events']>(),
+  description: field.text,
+  status: field.plain<Webhook['status']>(),
+  disabledReason: field.optionalText,
   ...secretFields,
   /** The generation of deliveries. Deliveries of an older generation are never sent. */
-  generation: number,
+  generation: field.number,
   /** The time of the first failure since the last success. */
-  failingSince: optionalTime,
+  failingSince: field.optionalTime,
   /**
    * The number of erasures of pending deliveries. If the number increased since a sender read a delivery, the sender
    * reads the delivery again before sending.
    */
-  erasures: number,
-  createdAt: time,
-  updatedAt: time,
+  erasures: field.number,
+  createdAt: field.time,
+  updatedAt: field.time,
 })
 
 /** An endpoint as it is stored, with encrypted secrets. */

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex'
 import type { WorkspaceLimits } from '../../core/rules/pass/workspace-limits.ts'
-import { flag, inColumn, mapping, optionalTime, type RecordOf, type RowOf, text } from '../db/record.ts'
+import { field, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { LIMITS, type LimitsRow, type StoredUsage, toLimits } from './limits-repository.ts'
 
 const CALLER = mapping({
-  name: inColumn('workspace_name', text),
-  suspendedAt: inColumn('workspace_suspended_at', optionalTime),
-  expiresAt: inColumn('workspace_expires_at', optionalTime),
-  offlineScanning: flag,
+  name: field.inColumn('workspace_name', field.text),
+  suspendedAt: field.inColumn('workspace_suspended_at', field.optionalTime),
+  expiresAt: field.inColumn('workspace_expires_at', field.optionalTime),
+  offlineScanning: field.flag,
 })
 
 /** The properties of a workspace that every request to the workspace needs. */

@@ -4,38 +4,25 @@ import type { Direction } from '../../core/rules/zones/presence.ts'
 import { updateRows } from '../db/bulk-rows.ts'
 import { toDate } from '../db/dialect.ts'
 import { byId, type ListPage, type ListRequest, listPage } from '../db/list-query.ts'
-import {
-  findRecord,
-  inColumn,
-  mapping,
-  number,
-  optionalNumber,
-  optionalText,
-  optionalTime,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, findRecord, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 
 const DOOR = mapping({
-  id: text,
-  name: text,
-  projectId: text,
+  id: field.text,
+  name: field.text,
+  projectId: field.text,
   /** Null if the project is deleted. */
-  projectName: optionalText,
-  gate: text,
-  zoneId: optionalText,
+  projectName: field.optionalText,
+  gate: field.text,
+  zoneId: field.optionalText,
   /** Set if the door has a zone. */
-  direction: plain<Direction | null>(),
-  createdAt: time,
-  expiresAt: time,
-  lastSeenAt: time,
-  version: optionalText,
-  pendingScans: optionalNumber,
-  revokedAt: optionalTime,
+  direction: field.plain<Direction | null>(),
+  createdAt: field.time,
+  expiresAt: field.time,
+  lastSeenAt: field.time,
+  version: field.optionalText,
+  pendingScans: field.optionalNumber,
+  revokedAt: field.optionalTime,
 })
 
 /** A door. Its ID is the ID of its token. */
@@ -45,11 +32,11 @@ export interface StoredDoor extends Omit<RecordOf<typeof DOOR>, 'lastSeenAt'> {
 }
 
 const INVITATION = mapping({
-  projectId: text,
-  gate: text,
-  codeDigest: text,
-  uses: inColumn('uses_left', number),
-  expiresAt: time,
+  projectId: field.text,
+  gate: field.text,
+  codeDigest: field.text,
+  uses: field.inColumn('uses_left', field.number),
+  expiresAt: field.time,
 })
 
 export interface ClaimedInvitation {

@@ -3,46 +3,33 @@ import { type Platform, platforms } from '../../core/contract/schemas/platform.t
 import { newId } from '../../core/ids.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
-import {
-  findRecord,
-  flag,
-  listRecords,
-  mapping,
-  number,
-  optionalText,
-  optionalTime,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, findRecord, listRecords, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 
 /** The reserved name of the default identity, which the flags of `serve` define. It has no row. */
 export const SERVER_IDENTITY = 'server'
 
 const IDENTITY = mapping({
-  id: text,
-  platform: plain<Platform>(),
+  id: field.text,
+  platform: field.plain<Platform>(),
   /** The name, which is unique on the server. */
-  name: text,
+  name: field.text,
   /** A retired identity issues no new passes but maintains its existing ones. */
-  status: plain<'active' | 'retired'>(),
-  isSandbox: flag,
+  status: field.plain<'active' | 'retired'>(),
+  isSandbox: field.flag,
   /** The Apple pass type; no other identity has it. */
-  passTypeIdentifier: optionalText,
-  teamIdentifier: optionalText,
+  passTypeIdentifier: field.optionalText,
+  teamIdentifier: field.optionalText,
   /** The ID of the Google issuer account; no other identity has it. */
-  issuerId: optionalText,
+  issuerId: field.optionalText,
   /** The expiry of the certificate; null if nothing expires. */
-  expiresAt: optionalTime,
+  expiresAt: field.optionalTime,
   /** The certificates and keys, sealed with the server key; null if the identity uses the account of the machine. */
-  sealed: optionalText,
+  sealed: field.optionalText,
   /** A number that is incremented with every change. */
-  version: number,
-  createdAt: time,
-  updatedAt: time,
+  version: field.number,
+  createdAt: field.time,
+  updatedAt: field.time,
 })
 
 /** An identity that signs and updates passes, in addition to the identity in the server's flags (decisions/0019). */
@@ -61,8 +48,8 @@ export type NewIdentity = Omit<StoredIdentity, 'id' | 'status' | 'version' | 'cr
 export type IdentityIds = Record<`${Platform}IdentityId`, string | null>
 
 export const identityFields = Object.fromEntries(
-  platforms.map((platform) => [`${platform}IdentityId`, optionalText]),
-) as Record<keyof IdentityIds, typeof optionalText>
+  platforms.map((platform) => [`${platform}IdentityId`, field.optionalText]),
+) as Record<keyof IdentityIds, typeof field.optionalText>
 
 const IDS = mapping(identityFields)
 

@@ -8,12 +8,15 @@ import {
   type WorkspaceLimits,
 } from '../../core/rules/pass/workspace-limits.ts'
 import { lockRows } from '../db/dialect.ts'
-import { mapping, optionalNumber, type RowOf } from '../db/record.ts'
+import { field, mapping, type RowOf } from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 
 /** The limits of a workspace; null means the default. */
 export const LIMITS = mapping(
-  Object.fromEntries(limitNames.map((name) => [name, optionalNumber])) as Record<LimitName, typeof optionalNumber>,
+  Object.fromEntries(limitNames.map((name) => [name, field.optionalNumber])) as Record<
+    LimitName,
+    typeof field.optionalNumber
+  >,
 )
 
 export type LimitsRow = RowOf<typeof LIMITS>

@@ -1,20 +1,20 @@
 import type { Project } from '../../core/contract/projects.ts'
 import { idBound, newId } from '../../core/ids.ts'
 import { type ListPage, type ListRequest, type ListSpec, listPage } from '../db/list-query.ts'
-import { findRecord, mapping, plain, type RecordOf, text, time } from '../db/record.ts'
+import { field, findRecord, mapping, type RecordOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import { countsOf, HOUR_MS } from '../operations/counters.ts'
 import { issuingPasses, lapsedPasses, UNISSUED } from '../passes/pass-row.ts'
 import { type IdentityIds, identityFields, identityIdsOf } from './identities-repository.ts'
 
 const PROJECT = mapping({
-  id: text,
-  name: text,
-  description: text,
-  color: plain<Project['color']>(),
+  id: field.text,
+  name: field.text,
+  description: field.text,
+  color: field.plain<Project['color']>(),
   ...identityFields,
-  createdAt: time,
-  updatedAt: time,
+  createdAt: field.time,
+  updatedAt: field.time,
 })
 
 export interface StoredProject extends RecordOf<typeof PROJECT> {}

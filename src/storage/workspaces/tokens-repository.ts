@@ -5,20 +5,7 @@ import type { Direction } from '../../core/rules/zones/presence.ts'
 import { bindIds, isAmong } from '../db/dialect.ts'
 import { grouped } from '../db/grouped.ts'
 import { runPrepared } from '../db/prepared.ts'
-import {
-  findRecord,
-  json,
-  listRecords,
-  mapping,
-  nullable,
-  optionalText,
-  optionalTime,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, findRecord, listRecords, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { Repository } from '../db/repository.ts'
 import {
   type CallerWorkspace,
@@ -31,19 +18,19 @@ import type { DoorPlace, DoorReport } from './doors-repository.ts'
 import { Usage } from './limits-repository.ts'
 
 const TOKEN = mapping({
-  id: text,
-  workspaceId: text,
-  name: text,
-  role: plain<Role>(),
-  scopes: json<Scope[]>(),
-  createdAt: time,
-  expiresAt: optionalTime,
-  lastUsedAt: optionalTime,
-  revokedAt: optionalTime,
+  id: field.text,
+  workspaceId: field.text,
+  name: field.text,
+  role: field.plain<Role>(),
+  scopes: field.json<Scope[]>(),
+  createdAt: field.time,
+  expiresAt: field.optionalTime,
+  lastUsedAt: field.optionalTime,
+  revokedAt: field.optionalTime,
   /** The projects that the token can access; null for the whole workspace. */
-  projectIds: nullable(json<string[]>()),
+  projectIds: field.nullable(field.json<string[]>()),
   /** The ID of the token that replaced this token in a rotation. The rotation also set `expiresAt`. */
-  replacedBy: optionalText,
+  replacedBy: field.optionalText,
 })
 
 /** An access token as it is stored, without the SHA-256 digest by which it is found. */
@@ -60,7 +47,7 @@ export interface TokenWithWorkspace extends StoredToken {
   person?: { subject: string }
 }
 
-const ENDING = mapping({ id: text, name: text, workspaceName: text, expiresAt: time })
+const ENDING = mapping({ id: field.text, name: field.text, workspaceName: field.text, expiresAt: field.time })
 
 export interface EndingToken extends RecordOf<typeof ENDING> {}
 

@@ -1,20 +1,20 @@
 import { newId } from '../../core/ids.ts'
 import { isUuidText } from '../../core/uuid.ts'
-import { findRecord, flag, listRecords, mapping, optionalTime, type RecordOf, text, time } from '../db/record.ts'
+import { field, findRecord, listRecords, mapping, type RecordOf } from '../db/record.ts'
 import { insertNew, Repository } from '../db/repository.ts'
 
 const WORKSPACE = mapping({
-  id: text,
-  name: text,
-  createdAt: time,
+  id: field.text,
+  name: field.text,
+  createdAt: field.time,
   /** If set, the tokens of the workspace are rejected, and its jobs wait. */
-  suspendedAt: optionalTime,
+  suspendedAt: field.optionalTime,
   /** The time after which the tokens of the workspace are rejected. */
-  expiresAt: optionalTime,
+  expiresAt: field.optionalTime,
   /** If set, hosted links to passes of the workspace are rejected. */
-  linksClosedAt: optionalTime,
+  linksClosedAt: field.optionalTime,
   /** Whether doors can download snapshots and report offline decisions. */
-  offlineScanning: flag,
+  offlineScanning: field.flag,
 })
 
 export interface StoredWorkspace extends RecordOf<typeof WORKSPACE> {}

@@ -4,36 +4,24 @@ import type { AlertLevel } from '../../core/rules/zones/capacity.ts'
 import { bindIds, isAmong, rowLock } from '../db/dialect.ts'
 import { byId, type ListPage, type ListRequest, listPage } from '../db/list-query.ts'
 import { runPrepared } from '../db/prepared.ts'
-import {
-  findRecord,
-  listRecords,
-  mapping,
-  number,
-  optionalNumber,
-  optionalTime,
-  plain,
-  type RecordOf,
-  type RowOf,
-  text,
-  time,
-} from '../db/record.ts'
+import { field, findRecord, listRecords, mapping, type RecordOf, type RowOf } from '../db/record.ts'
 import { countRows, Repository } from '../db/repository.ts'
 
 const ZONE = mapping({
-  id: text,
-  projectId: text,
-  name: text,
-  capacity: optionalNumber,
-  whenFull: plain<WhenFull>(),
-  inside: number,
-  alerted: plain<AlertLevel>(),
+  id: field.text,
+  projectId: field.text,
+  name: field.text,
+  capacity: field.optionalNumber,
+  whenFull: field.plain<WhenFull>(),
+  inside: field.number,
+  alerted: field.plain<AlertLevel>(),
   /** The number of the current segment, which is the number of resets. */
-  segment: number,
-  resetAt: optionalTime,
-  version: number,
-  createdAt: time,
-  updatedAt: time,
-  deletedAt: optionalTime,
+  segment: field.number,
+  resetAt: field.optionalTime,
+  version: field.number,
+  createdAt: field.time,
+  updatedAt: field.time,
+  deletedAt: field.optionalTime,
 })
 
 export interface StoredZone extends RecordOf<typeof ZONE> {}
