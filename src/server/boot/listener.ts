@@ -34,7 +34,7 @@ export async function startListener(
     return handler(request, response)
   })
   const taken = () => new ListenError({ host: hostname, port }, { code: 'EADDRINUSE' }, '--port or --host')
-  const listener = await listen(respond as Parameters<typeof listen>[0], {
+  const listener = await listen(respond, {
     hostname,
     port,
     isProd: true,

@@ -144,7 +144,7 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
       isComplete || !client.serverMetadata().userinfo_endpoint
         ? {}
         : await fetchUserInfo(client, tokens.access_token, claims.sub)
-    const { email, email_verified: emailVerified } = (claims.email === undefined ? info : claims) as typeof info
+    const { email, email_verified: emailVerified } = claims.email === undefined ? info : claims
     return {
       subject: claims.sub,
       email: typeof email === 'string' ? email : undefined,

@@ -1,5 +1,4 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
-import type { Dispatcher } from 'undici'
 import { z } from 'zod'
 import { GoogleApiError } from './api/api-error.ts'
 import { type HttpReply, send } from './api/http.ts'
@@ -172,7 +171,6 @@ interface RootKeys {
 export interface RootKeysOptions {
   /** The URL of the keys. Default: Google's. It can change, so the property is read for each request. */
   url?: string
-  dispatcher?: Dispatcher
   clock: () => Date
 }
 
@@ -182,7 +180,7 @@ const KeysFile = z.object({ keys: z.array(z.unknown()).max(100) })
 const RootKeyJson = SigningKeyJson.extend({ protocolVersion: z.literal('ECv2SigningOnly') })
 
 export function createRootKeys(options: RootKeysOptions): RootKeys {
-  const { dispatcher, clock } = options
+  const { clock } = options
   let keys: SigningKey[] | undefined
   let freshUntil = 0
   let askedAt = Number.NEGATIVE_INFINITY
@@ -193,7 +191,7 @@ export function createRootKeys(options: RootKeysOptions): RootKeys {
 
   async function ask(): Promise<void> {
     askedAt = now()
-    const reply = await send({ method: 'GET', url: options.url ?? ROOT_KEYS_URL }, { dispatcher })
+    const reply = await send({ method: 'GET', url: options.url ?? ROOT_KEYS_URL }, {})
     keys = parseRootKeys(reply.text)
     freshUntil = askedAt + maxAgeSeconds(reply) * 1000
   }

@@ -18,7 +18,7 @@ export function errorsPage(): Page {
   const codes = ErrorCode.options.map((code) => ({
     code,
     status: errorTable[code][0],
-    meaning: errorTable[code][1] as string,
+    meaning: errorTable[code][1],
   }))
   const isReserved = ({ meaning }: { meaning: string }) => meaning.startsWith('Reserved')
   const entry = ({ code, status, meaning }: (typeof codes)[number]) => {
