@@ -66,7 +66,6 @@ const TIMED_TABLES = [
   ['former_passes', FORMER_PASS_DAYS],
   ['door_invitations', DOOR_INVITATION_DAYS],
   ['sessions', SESSION_DAYS],
-  ['google_callbacks', GOOGLE_CALLBACK_DAYS],
 ] as const
 
 /**
@@ -115,6 +114,7 @@ export async function sweep(
   for (const [table, days] of TIMED_TABLES) {
     await deleteOld(days, (tx, before, rows) => tx.retention.deleteByTimes(table, before, rows))
   }
+  await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.googleObjects.deleteCallbacks(before, rows))
   await deleteOld(JOIN_SUBMISSION_DAYS, async (tx, before, rows) => {
     const deleted = await tx.joinSubmissions.deleteOld(before, rows)
     for (const { workspaceId, templateId } of deleted.filter(({ holdsPlace }) => holdsPlace)) {

@@ -205,7 +205,6 @@ const TIMED_TABLES = {
   former_passes: { key: 'serial_number', time: 'ended_at' },
   door_invitations: { key: 'id', time: 'expires_at' },
   sessions: { key: 'id', time: 'expires_at' },
-  google_callbacks: { key: 'nonce', time: 'received_at' },
 }
 
 /**

@@ -211,6 +211,11 @@ export class GoogleObjects extends Repository {
     return insertNew(this.db, 'google_callbacks', { nonce, received_at: at.getTime() }, ['nonce'])
   }
 
+  async deleteCallbacks(before: Date, limit: number): Promise<{ rows: number }> {
+    const old = this.db('google_callbacks').where('received_at', '<', before.getTime()).orderBy('received_at')
+    return { rows: await this.db('google_callbacks').whereIn('nonce', old.limit(limit).select('nonce')).delete() }
+  }
+
   /**
    * Adds or removes a holder of the object in Google Wallet. Callbacks do not identify the user, so only the number of
    * holders is stored. The number is negative if a removal arrives before the save that precedes it. Takes no

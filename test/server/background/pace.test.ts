@@ -71,7 +71,7 @@ test('on a slow database, retention deletes in transactions of limited size', as
   const none = async () => ({ rows: 0, dropped: [] })
   const retention = new Proxy({ deleteEvents }, { get: (own, name) => (name in own ? deleteEvents : none) })
   const joinSubmissions = { deleteOld: async () => [] }
-  const tx = { retention, joinSubmissions } as unknown as Repositories
+  const tx = { retention, googleObjects: { deleteCallbacks: none }, joinSubmissions } as unknown as Repositories
   const store = { passesPerTurn: 100, transaction: <T>(work: (tx: Repositories) => Promise<T>) => work(tx) }
   await sweep({
     store,

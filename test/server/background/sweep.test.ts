@@ -181,7 +181,7 @@ describe.each(dialects)('on %s', (dialect) => {
     await store.transaction((tx) => tx.retention.deleteEvents(clock(), 5))
     await store.transaction((tx) => tx.retention.deleteByIds('audit_entries', clock(), 5))
     await store.transaction((tx) => tx.retention.deleteErasedRegistrations(clock(), 5))
-    await store.transaction((tx) => tx.retention.deleteByTimes('google_callbacks', clock(), 5))
+    await store.transaction((tx) => tx.googleObjects.deleteCallbacks(clock(), 5))
     await store.transaction((tx) => tx.registrations.deleteByTokens(['dead'], null))
     const filters = [
       {},
