@@ -83,18 +83,19 @@ export default class Export extends BaseCommand {
         const start = { done: total, rows: 0, failed: 0 }
         using progress = await startProgress({ total: total * 2, start, unit: 'passes' })
         show = (done, rows) => progress.update({ done, rows, failed: 0 })
-        async function* pieces() {
-          yield formatRows([header], dialect)
-          for await (const page of pages) yield formatRows(page, dialect)
-          lock.assertHeld()
-          await audit(new Date())
-        }
+        const replaces = flags.force
         async function* balancePieces() {
           for await (const page of balances) yield formatRows(page, dialect)
         }
-        const replaces = flags.force
+        async function* pieces() {
+          yield formatRows([header], dialect)
+          for await (const page of pages) yield formatRows(page, dialect)
+          // Complete the balances first, so that no file of passes remains without them.
+          if (balancesFile) await writePrivateWhole(balancesFile, balancePieces(), { replaces })
+          lock.assertHeld()
+          await audit(new Date())
+        }
         await writePrivateWhole(file, pieces(), { replaces })
-        if (balancesFile) await writePrivateWhole(balancesFile, balancePieces(), { replaces })
         return this.report(file, counts, identities)
       })
     } catch (error) {

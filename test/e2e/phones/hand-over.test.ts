@@ -179,6 +179,7 @@ test('rejects what cannot be exported, and leaves no file and no entry', async (
   await refused(['-'], 2, 'not written to stdout')
   await refused(['none/a.csv'], 1, 'none does not exist')
   await refused(['a.csv', '--balances', './a.csv'], 2, 'name the same file')
+  await refused(['a.csv', '--balances', 'none/b.csv'], 1, 'none does not exist')
   await refused(['a.csv', '--workspace', 'none'], 1, 'Workspace none not found')
   await refused(['a.csv', '--project', 'none'], 1, 'Project none not found')
   await refused(['a.csv', '--template', 'none'], 1, 'Template none not found')
