@@ -19,6 +19,7 @@ import {
   type ServerMetadata,
 } from 'openid-client'
 import { Agent, fetch as undiciFetch } from 'undici'
+import { isWellFormedText } from '../../core/bounds.ts'
 import { readBounded } from '../../core/read-bounded.ts'
 import type { OidcConfig } from '../config.ts'
 import { onProvider, ProviderError, safeCode, toProviderError } from './provider-error.ts'
@@ -139,6 +140,8 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
   async function claimsOf(client: Configuration, tokens: Tokens): Promise<ProviderClaims> {
     const claims = tokens.claims()!
     const { rolesClaim } = config
+    const subject = idOf(claims.sub)
+    if (subject === undefined) throw new ProviderError('unavailable', 'malformed_subject')
     const isComplete = claims.email !== undefined && (!rolesClaim || claimAt(claims, rolesClaim) !== undefined)
     const info: { [claim: string]: unknown } =
       isComplete || !client.serverMetadata().userinfo_endpoint
@@ -146,10 +149,10 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
         : await fetchUserInfo(client, tokens.access_token, claims.sub)
     const { email, email_verified: emailVerified } = claims.email === undefined ? info : claims
     return {
-      subject: claims.sub,
+      subject,
       email: typeof email === 'string' ? email : undefined,
       emailVerified: emailVerified === true || emailVerified === 'true',
-      providerSession: typeof claims.sid === 'string' ? claims.sid : undefined,
+      providerSession: idOf(claims.sid),
       groups: rolesClaim ? groupsOf(claimAt(claims, rolesClaim) ?? claimAt(info, rolesClaim)) : [],
     }
   }
@@ -258,13 +261,13 @@ export function createProvider(config: OidcConfig, redirectUri: string) {
           maxTokenAge: LOGOUT_SECONDS,
           requiredClaims: ['jti'],
         })
-        const { events, nonce, sub: subject, sid, jti } = payload
+        const { events, nonce, sub, sid, jti } = payload
         const isLogout = typeof events === 'object' && events !== null && LOGOUT_EVENT in events
         const isTyped =
           protectedHeader.typ === undefined || /^(application\/)?(logout\+)?jwt$/i.test(protectedHeader.typ)
         // Reject an ID token: unlike a logout token, it has a nonce and no event.
         if (!isLogout || !isTyped || nonce !== undefined) throw new ProviderError('rejected', 'not_a_logout_token')
-        const providerSession = typeof sid === 'string' ? sid : undefined
+        const [subject, providerSession] = [idOf(sub), idOf(sid)]
         if (subject === undefined && providerSession === undefined) throw new ProviderError('rejected', 'nobody_named')
         return { tokenId: String(jti), subject, providerSession }
       }),
@@ -301,6 +304,11 @@ function cached<T>(make: () => Promise<T>): () => Promise<T> {
     current = made
     return made.value
   }
+}
+
+/** Returns a claim that names a person or a session; `undefined` if it is missing, or the database cannot store it. */
+function idOf(claim: unknown): string | undefined {
+  return typeof claim === 'string' && isWellFormedText(claim) ? claim : undefined
 }
 
 /** Returns a claim by its name, or by a path with dots, such as `realm_access.roles` of Keycloak. */
