@@ -1,5 +1,5 @@
 import { createReadStream, type ReadStream } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 
 export interface CliErrorOptions {
   code?: string
@@ -59,6 +59,10 @@ export async function withName<T>(path: string, work: () => Promise<T>): Promise
 
 export function readNamed(path: string): Promise<Buffer> {
   return withName(path, () => readFile(path))
+}
+
+export function writeNamed(path: string, content: string | Uint8Array): Promise<void> {
+  return withName(path, () => writeFile(path, content))
 }
 
 export function streamNamed(path: string, options: { highWaterMark?: number } = {}): ReadStream {

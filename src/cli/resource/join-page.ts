@@ -1,7 +1,7 @@
-import { writeFile } from 'node:fs/promises'
 import { Flags } from '@oclif/core'
 import type { JoinPage } from '../../core/contract/join-pages.ts'
 import { namedArg } from '../arguments/named.ts'
+import { writeNamed } from '../command/cli-error.ts'
 import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { count, details, localTime, localTimeOr } from '../command/output.ts'
 import { callCommand, type ResourceCommands, TEMPLATE } from '../command/resource-command.ts'
@@ -38,7 +38,7 @@ export const commands: ResourceCommands = {
       const page = await joinPages.get({ params: { id } })
       if (poster !== undefined) {
         const { drawPoster } = await import('../qr-page.ts')
-        await writeFile(poster, await drawPoster(page, poster, { source, language }))
+        await writeNamed(poster, await drawPoster(page, poster, { source, language }))
       }
       return page
     },

@@ -1,9 +1,8 @@
-import { writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Args, Flags } from '@oclif/core'
 import { exists } from '../../files/private-file.ts'
 import { outFlag, parsePath } from '../arguments/list-flags.ts'
-import { UsageError } from '../command/cli-error.ts'
+import { UsageError, writeNamed } from '../command/cli-error.ts'
 import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { counted } from '../command/output.ts'
 import { programName } from '../command/program.ts'
@@ -85,7 +84,7 @@ export const commands: ResourceCommands = {
         throw new UsageError('No language was given', { hint: 'give one with --language, or translations with --in.' })
       }
       const strings = stringsFor(file, flags.language)
-      if (flags.out !== undefined) await writeFile(flags.out, `${JSON.stringify(strings, undefined, 2)}\n`)
+      if (flags.out !== undefined) await writeNamed(flags.out, `${JSON.stringify(strings, undefined, 2)}\n`)
       return strings
     },
     print(result, { flags: { out } }) {

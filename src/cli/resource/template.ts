@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises'
 import { Args, Flags } from '@oclif/core'
 import { PassType } from '../../core/contract/schemas/definition.ts'
 import type { Template } from '../../core/contract/templates/templates.ts'
@@ -6,6 +5,7 @@ import { htmlFlag, languageFlag, outFlag, projectFilter, projectQuery } from '..
 import { namedArg, namedFlag, noneToNull } from '../arguments/named.ts'
 import type { CardJson } from '../card-picture.ts'
 import { drawing } from '../command/base-command.ts'
+import { writeNamed } from '../command/cli-error.ts'
 import { forceFlag, requireReplaceable } from '../command/existing-file.ts'
 import { details } from '../command/output.ts'
 import { callCommand, listCommand, PROJECT, type ResourceCommands, TEMPLATE } from '../command/resource-command.ts'
@@ -143,7 +143,7 @@ export const commands: ResourceCommands = {
       const version = await getVersion(client, { templateId: id, version: flags.version })
       const { definition } = await client.templateVersions.get({ params: { id: version.id } })
       const file = { ...(key !== null && { key }), name, description, passType, definition }
-      if (flags.out !== undefined) await writeFile(flags.out, `${JSON.stringify(file, undefined, 2)}\n`)
+      if (flags.out !== undefined) await writeNamed(flags.out, `${JSON.stringify(file, undefined, 2)}\n`)
       if (key === null)
         note(`The template has no key, which push and diff need. Set one with: passes template update ${id} --key …`)
       return { file, version }
@@ -182,7 +182,7 @@ export const commands: ResourceCommands = {
       if (html) {
         const page = await client.templateVersions.preview({ params, query: { format: 'html', language } })
         if (!(page instanceof Uint8Array)) throw new TypeError('The server returned no page')
-        await writeFile(html, page)
+        await writeNamed(html, page)
         log(`Wrote ${html} (version ${version}, ${stage}).`)
         return { templateId: args.id, version, stage, file: html }
       }

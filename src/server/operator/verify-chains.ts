@@ -2,7 +2,7 @@ import { idBound } from '../../core/ids.ts'
 import type { ChainName } from '../../core/rules/evidence/chain.ts'
 import { entryJson, headJson, openSigningKey, type VerifiedChain } from '../../core/rules/evidence/evidence-file.ts'
 import { MAX_DESCRIBED, type SignedHead, Verification } from '../../core/rules/evidence/verification.ts'
-import { openPrivate } from '../../files/private-file.ts'
+import { openPrivate, withPath } from '../../files/private-file.ts'
 import type { UnchainedEntry } from '../../storage/evidence/chain-reader.ts'
 import type { ChainKey } from '../../storage/evidence/chains.ts'
 import type { Store } from '../../storage/store.ts'
@@ -196,10 +196,13 @@ export async function writeProof(
 ): Promise<void> {
   await withStore(database, async (store) => {
     let file: Awaited<ReturnType<typeof openPrivate>> | undefined
+    const rethrow = (error: unknown) => {
+      throw withPath(error, out!)
+    }
     try {
       for await (const text of proveChain(store, { workspace, chain })) {
         if (out !== undefined) file ??= await openPrivate(out, 'w')
-        await (file ? file.appendFile(text) : writeOut(text))
+        await (file ? file.appendFile(text).catch(rethrow) : writeOut(text))
       }
       await file?.sync()
     } finally {

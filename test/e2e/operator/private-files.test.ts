@@ -52,6 +52,16 @@ test('files are private even under an open umask, and doctor names those that ar
   ])
 })
 
+test.skipIf(!existsSync('/dev/full'))('if the disk is full, the error of a proof names its file', async () => {
+  const { database } = await hostServer()
+  const prove = ['audit', 'prove', '--out', '/dev/full', '--database', database]
+  // Until the first entry is chained, there is nothing to write.
+  await eventually(async () => {
+    const { exitCode, stderr } = await run(prove)
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('/dev/full cannot be written: no space is left')])
+  })
+})
+
 test('a killed restore leaves no database, and the next restore works', async () => {
   const server = await hostServer()
   await publishTemplate(server.client)

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
@@ -149,6 +149,19 @@ test('pulling and pushing a template leaves it unchanged', async () => {
     exitCode: 1,
     stderr: expect.stringContaining('No template is called other'),
   })
+})
+
+test.skipIf(!existsSync('/dev/full'))('the error of a full disk names the output file', async () => {
+  const server = await shared()
+  const file = join(folderOf({ 'ticket.json': { ...ticket, key: 'full-disk' } }), 'ticket.json')
+  await json(['push', file], server)
+  for (const [command, flag] of [
+    ['pull', '--out'],
+    ['preview', '--html'],
+  ] as const) {
+    const { exitCode, stderr } = await run(['template', command, 'full-disk', flag, '/dev/full'], server)
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('/dev/full cannot be written: no space is left')])
+  }
 })
 
 test('an image variable takes a file as example, which lint checks and push uploads once', async () => {
