@@ -31,6 +31,8 @@ export default class Serve extends BaseCommand {
   async run() {
     const { flags } = await this.parse(Serve)
     for (const warning of mistypedVariables()) this.note(warning)
+    const { requireOpenFiles } = await import('../server/boot/open-files.ts')
+    requireOpenFiles()
     const { letHeapGrow } = await import('../server/boot/heap.ts')
     const { startServer } = await import('../server/boot/serve.ts')
     const { withoutPassword } = await import('../server/boot/database-error.ts')

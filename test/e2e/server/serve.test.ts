@@ -30,6 +30,18 @@ test('without a terminal the first owner token is in a private file and not in t
   expect(lines).toContainEqual(expect.objectContaining({ file }))
 })
 
+test.skipIf(process.platform !== 'linux')('with too few open files, the start fails and shows how to raise the limit', async () => {
+  const command = `ulimit -n 128; exec node ${program} serve --port 0`
+  const { exitCode, stderr } = await execa('sh', ['-c', command], { cwd: temporaryFolder(), reject: false })
+  expect([exitCode, stderr.split('\n')]).toEqual([
+    1,
+    [
+      'Error: The server needs at least 256 open files, but the limit is 128.',
+      '  Next: raise the limit with ulimit -n, or LimitNOFILE in systemd.',
+    ],
+  ])
+})
+
 test('SIGTERM under load keeps acknowledged passes, and issues none twice', async () => {
   const server = await startServer({ dialect: 'postgres' })
   const templateId = await publishTemplate(server.client)
