@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { apiOf, failureOf, message, object } from './api-samples.ts'
+import { apiOf, classResource, failureOf, message, object } from './api-samples.ts'
 import { type GoogleServer, rejection, startGoogleServer } from './google-server.ts'
 import { publicKey } from './samples.ts'
 
@@ -45,6 +45,21 @@ test.each([
     kind: 'unavailable',
     status: null,
   })
+})
+
+test.each([
+  ['a page', '<html>Sign in</html>'],
+  ['nothing', ''],
+])('reports a write as unavailable if the response is %s', async (_, body) => {
+  const api = apiOf(google)
+  for (const write of [
+    () => api.insertClass('generic', classResource),
+    () => api.upsertObject('generic', object),
+    () => api.addMessage('generic', '3388.1', message),
+  ]) {
+    google.answerNext({ status: 200, body })
+    expect(await failureOf(write())).toMatchObject({ kind: 'unavailable', status: null })
+  }
 })
 
 test.each<[string, Parameters<GoogleServer['answerNext']>[0]]>([

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { GoogleKind } from '../../../core/contract/schemas/definition.ts'
 import { REQUESTS_PER_SECOND } from '../../../core/contract/schemas/platform.ts'
 import { Uuid } from '../../../core/ids.ts'
+import { isJsonObject, parseJson } from '../../../core/json.ts'
 import type { GoogleRole } from '../fields.ts'
 import type { GoogleSigner } from '../google-identity.ts'
 import { type Overrides, withCleared } from '../objects.ts'
@@ -101,7 +102,9 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
       { method, url: endpoints.api + path, headers, body: body && JSON.stringify(body) },
       http,
     )
-    return text
+    // A proxy can respond with a page. Without this check, a write that Google never received would count as done.
+    if (isJsonObject(parseJson(text))) return text
+    throw notAnObject()
   }
 
   function calls(urgency: Urgency): GoogleCalls {
@@ -121,8 +124,7 @@ export function createGoogleApi(options: GoogleApiOptions): GoogleApi {
     async function getResource(kind: GoogleKind, id: string, role: GoogleRole): Promise<GoogleResource> {
       const resource = parseAs(Resource, await call(urgency, 'GET', pathOf(kind, id, role)))
       if (resource) return resource
-      const message = 'Google responded with something other than an object.'
-      throw new GoogleApiError({ kind: 'unavailable', message })
+      throw notAnObject()
     }
 
     const insertClass = (kind: GoogleKind, resource: GoogleResource) => write('POST', `/${kind}Class`, resource)
@@ -218,6 +220,10 @@ function asksForPause({ kind, status }: GoogleApiError): boolean {
 }
 
 const isMissing = (error: unknown) => error instanceof GoogleApiError && error.kind === 'missing'
+
+function notAnObject(): GoogleApiError {
+  return new GoogleApiError({ kind: 'unavailable', message: 'Google responded with something other than an object.' })
+}
 
 function otherKind(kind: GoogleKind, id: string): GoogleApiError {
   const message =
