@@ -199,7 +199,8 @@ export async function createDoor(options: DoorOptions) {
 function standingNotice({ problems }: EngineState): string | null {
   const has = (code: Problem['code']) => problems.some((problem) => problem.code === code)
   if (has('exit_deleted')) return EXIT_DELETED
-  if (has('storage_full')) return 'Disk full: free space. Neither scans nor the offline list can be stored.'
+  // The disk can be full, or the folder can be read-only or missing.
+  if (has('storage_full')) return 'Scans and the list cannot be stored: free disk space, or check the folder.'
   return has('zone_deleted') ? 'Zone deleted: people are not counted. Restart with --zone. Esc hides this.' : null
 }
 

@@ -29,7 +29,7 @@ function fillDisk(): () => void {
   return () => spy.mockRestore()
 }
 
-test('a console shows that its disk is full, also while it is online, until writes succeed again', async () => {
+test('a console shows that it cannot store scans, also while it is online, until writes succeed again', async () => {
   const workspace = await api.workspace()
   const { code } = await scannablePass(workspace)
   const { client } = await serveApp(api, workspace.token)
@@ -41,10 +41,10 @@ test('a console shows that its disk is full, also while it is online, until writ
   const freeDisk = fillDisk()
   const door = await openDoor({ ...client, request }, temporaryFolder())
   onTestFinished(async () => void (await door.stop()))
-  await eventually(() => expect(door.state.notice).toContain('Disk full'))
+  await eventually(() => expect(door.state.notice).toContain('free disk space, or check the folder'))
   isDown = true
   expect((await door.scan(code)).message).toContain('could not be stored on this machine')
-  expect(door.state.notice).toContain('Disk full')
+  expect(door.state.notice).toContain('free disk space, or check the folder')
   isDown = false
   freeDisk()
   await eventually(() => expect(door.state.lists.list).not.toBe(null))
