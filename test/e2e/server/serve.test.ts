@@ -30,7 +30,7 @@ test('without a terminal the first owner token is in a private file and not in t
   expect(lines).toContainEqual(expect.objectContaining({ file }))
 })
 
-test.skipIf(process.platform !== 'linux')('with too few open files, the start fails and shows how to raise the limit', async () => {
+test.skipIf(process.platform !== 'linux')('a start with too few open files fails, and shows a fix', async () => {
   const command = `ulimit -n 128; exec node ${program} serve --port 0`
   const { exitCode, stderr } = await execa('sh', ['-c', command], { cwd: temporaryFolder(), reject: false })
   expect([exitCode, stderr.split('\n')]).toEqual([
