@@ -368,13 +368,7 @@ test('the modules that decide who waits have at most 15 constants', () => {
 })
 
 /** Files that write public files, so they need not use private-file.ts. */
-const writers = [
-  'cli/demo/story.ts',
-  'cli/resource/join-page.ts',
-  'cli/resource/template-file.ts',
-  'cli/resource/template.ts',
-  'cli/template/write-files.ts',
-]
+const writers = ['cli/command/cli-error.ts', 'cli/demo/story.ts', 'cli/template/write-files.ts']
 
 test('only files/ creates private files', () => {
   const makers =
