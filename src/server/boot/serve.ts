@@ -78,13 +78,19 @@ export interface ServeOptions {
 }
 
 /**
+ * The time after which a connection to PostgreSQL that does not respond counts as lost, for background work. A failover
+ * can drop connections without closing them. The time is shorter than that after which /readyz reports a hung worker.
+ */
+const RESPONSE_LIMIT_MS = 25_000
+
+/**
  * Migrates the database, checks the credentials, and starts serving.
  * @throws SetupError if the server cannot start; the reason of `stop` if it aborts before the server serves
  */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { config, log, clock = () => new Date(), version = 'unknown', makesFirstToken = true, stop } = options
   await assertSound(config.databaseUrl)
-  const database = openDatabase(config.databaseUrl)
+  const database = openDatabase(config.databaseUrl, { responseLimitMs: RESPONSE_LIMIT_MS })
   const metrics = createMetrics()
   let wake: OnDue = () => undefined
   let merge: (event: StoreEvent) => void = () => undefined
@@ -119,7 +125,9 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     }
     const badges = config.badgesFolder === undefined ? undefined : loadBadges(config.badgesFolder)
     const migrations = await onDatabase(config.databaseUrl, async () => {
-      await migrate(database, { signal: stop })
+      // Use other connections, because the statements of a migration have no time limit.
+      const unlimited = openDatabase(config.databaseUrl)
+      await migrate(unlimited, { signal: stop }).finally(unlimited.close)
       return unknownMigrations(database.reader)
     })
     if (migrations.length > 0)

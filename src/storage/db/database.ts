@@ -3,8 +3,8 @@ import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { isQueue } from '../jobs/job-kinds.ts'
 import { FairGate, type FairGateOptions, MAX_NAMES, type Party } from './fair-gate.ts'
-import type { Settings } from './postgres/pipeline.ts'
-import { pipeliningClient, postgresClient } from './postgres/postgres-client.ts'
+import type { PostgresConnection, Settings } from './postgres/pipeline.ts'
+import { isUsable, pipeliningClient, postgresClient } from './postgres/postgres-client.ts'
 import { DatabaseUrlError, parsePostgresUrl } from './postgres/postgres-url.ts'
 import { type Damage, keepCheckpointing, noteDamage, sqliteClient } from './sqlite/sqlite-client.ts'
 
@@ -64,6 +64,12 @@ export interface DatabaseOptions {
   maxPages?: number
   /** The time limit of a statement of a request, in milliseconds; 2,000 by default. */
   statementLimitMs?: number
+  /**
+   * The time after which a connection to PostgreSQL that does not respond to a statement counts as lost, in
+   * milliseconds; for requests at most 10,000. By default, other work has no limit, because a migration or an operator
+   * command can take minutes.
+   */
+  responseLimitMs?: number
 }
 
 /** The maximum time, in milliseconds, that a statement waits for locks or a request waits for a connection. */
@@ -94,6 +100,9 @@ const SQLITE_PASSES_PER_TURN = 25
  * The default time limit of a request's statement, in milliseconds. A list that takes longer needs a narrower filter.
  */
 export const STATEMENT_LIMIT_MS = 2_000
+
+/** The `responseLimitMs` of requests. It is longer than PostgreSQL takes to cancel their statements. */
+const REQUEST_LIMIT_MS = 10_000
 
 const common = {
   // The time after which a request that waits for a connection gets a 503.
@@ -127,7 +136,7 @@ export function sqliteFile(url: string): string | undefined {
 }
 
 function openPostgres(url: string, options: DatabaseOptions): Database {
-  const { poolSize = 10, statementLimitMs = STATEMENT_LIMIT_MS } = options
+  const { poolSize = 10, statementLimitMs = STATEMENT_LIMIT_MS, responseLimitMs } = options
   const { connectionString, settings } = parsePostgresUrl(url)
   // Read int8 (type 20) and numeric (type 1700, such as sums of int8) as numbers instead of text: our values are
   // milliseconds and counts, which are all safe integers.
@@ -135,9 +144,10 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
     getTypeParser: (oid: number, format?: 'text' | 'binary') =>
       oid === 20 || oid === 1700 ? Number : pg.types.getTypeParser(oid, format as 'text'),
   }
-  const connect = (max: number, own: Settings = {}, responseLimitMs?: number) =>
+  const silence = { since: Number.NEGATIVE_INFINITY }
+  const connect = (max: number, own: Settings, limitMs: number | undefined) =>
     knex({
-      client: postgresClient({ settings: { ...SETTINGS, ...own, ...settings }, responseLimitMs }),
+      client: postgresClient({ settings: { ...SETTINGS, ...own, ...settings }, responseLimitMs: limitMs, silence }),
       connection: {
         connectionString,
         types,
@@ -145,18 +155,20 @@ function openPostgres(url: string, options: DatabaseOptions): Database {
         keepAliveInitialDelayMillis: 10_000,
         connectionTimeoutMillis: BUSY_TIMEOUT_MS,
       } as Knex.PgConnectionConfig,
-      pool: { min: 0, max },
+      pool: { min: 0, max, validate: (connection: PostgresConnection) => isUsable(connection, silence) },
       ...common,
     })
-  const background = connect(poolSize, WITHOUT_SCANS)
-  const requests = connect(poolSize, { statement_timeout: statementLimitMs })
+  const requestLimitMs = Math.min(responseLimitMs ?? REQUEST_LIMIT_MS, REQUEST_LIMIT_MS)
+  const background = connect(poolSize, WITHOUT_SCANS, responseLimitMs)
+  const requests = connect(poolSize, { statement_timeout: statementLimitMs }, requestLimitMs)
   const entry = connect(1, {}, STATEMENT_LIMIT_MS)
   // The time limit of a statement in a transaction includes its wait for a lock, so add the limit of that wait.
-  const limited = pipeliningClient(BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS)
+  const transactionLimitMs = BUSY_TIMEOUT_MS + STATEMENT_LIMIT_MS
+  const limited = pipeliningClient({ transactionLimitMs, responseLimitMs: requestLimitMs, silence })
   // Requests and jobs have separate connections, but share a gate, because `shareWithNeighbors` limits both together.
   const gate = fairGate(poolSize, { separatesRequests: true })
   const sharedRequests = shareOut(requests, limited, gate)
-  const sharedBackground = shareOut(background, pipeliningClient(), gate)
+  const sharedBackground = shareOut(background, pipeliningClient({ responseLimitMs, silence }), gate)
   const both = (db: Knex) => ({ reader: db, writer: db })
   return {
     dialect: 'postgres',

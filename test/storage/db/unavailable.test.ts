@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import type { Knex } from 'knex'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { isUnavailable } from '../../../src/storage/db/database-errors.ts'
@@ -85,6 +86,28 @@ test('reports PostgreSQL as unavailable if a connection breaks silently, and the
   await expect(database.writer.raw('select 1 as one')).resolves.toMatchObject({ rows: [{ one: 1 }] })
 })
 
+test('counts connections to PostgreSQL that stay silent as lost, and then reconnects', async () => {
+  const { url } = await openTestStore('postgres')
+  const proxy = await openProxy(url)
+  const database = openTestDatabase(proxy.url, { responseLimitMs: 500 })
+  const [requests, jobs] = [database.forRequests('a').writer, database.forJobs('a').writer]
+  const inTransaction = (db: Knex) => db.transaction((tx) => tx('settings').forUpdate())
+  const calls = [
+    () => requests('settings'),
+    () => jobs('settings'),
+    () => database.writer('settings'),
+    () => inTransaction(requests),
+    () => inTransaction(jobs),
+  ]
+  for (const call of calls) {
+    await expect(call()).resolves.toEqual([])
+    proxy.silenceConnections()
+    expect(isUnavailable(await errorOf(call()))).toBe(true)
+    // Other connections that are silent too are not used again.
+    for (const other of calls) await expect(other()).resolves.toEqual([])
+  }
+})
+
 test('reports an unreachable PostgreSQL as unavailable', async () => {
   const database = openDatabase('postgres://postgres:postgres@127.0.0.1:1/passes')
   onTestFinished(() => database.close())
@@ -145,6 +168,10 @@ async function openProxy(url: string) {
     url: url.replace(`:${port}/`, `:${(server.address() as AddressInfo).port}/`),
     breakConnections() {
       for (const socket of sockets) socket.destroy()
+    },
+    /** Stops to forward data of the open connections, without closing them. */
+    silenceConnections() {
+      for (const socket of sockets) socket.unpipe().pause()
     },
   }
 }

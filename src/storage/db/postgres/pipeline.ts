@@ -41,6 +41,8 @@ export interface PostgresConnection {
   /** The transaction status; `I` outside a transaction. */
   getTransactionStatus(): string | null
   connection: { stream: { destroy(): void } }
+  /** The time of the last response, as `performance.now()`. */
+  respondedAt?: number
   getTypeParser(oid: number): unknown
   query(pipeline: Pipeline): void
   query(sql: string): Promise<{ rows: unknown[] }>

@@ -15,19 +15,37 @@ export interface PostgresOptions {
   settings?: Settings
   /** The time after which a connection that does not respond is closed, in milliseconds; no limit by default. */
   responseLimitMs?: number | undefined
+  silence: Silence
+}
+
+/** The last silence of the server, which all connections to it share. */
+export interface Silence {
+  /** When the statement was sent to which no response came, as `performance.now()`. */
+  since: number
+}
+
+/**
+ * Whether an idle connection can be used. After a silence, closes a connection that has not responded since: it is
+ * probably lost too, and each statement on it would wait for a response.
+ */
+export function isUsable(connection: PostgresConnection, { since }: Silence): boolean {
+  if (connection.respondedAt === undefined || connection.respondedAt >= since) return true
+  connection.connection.stream.destroy()
+  return false
 }
 
 /**
  * Creates a client that keeps no state on a server connection behind a pooler. Unlike pg, the client adds an error code
  * if a connection fails or is lost. It discards unusable connections instead of returning them to the pool.
  */
-export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptions = {}): typeof Knex.Client {
+export function postgresClient({ settings = {}, responseLimitMs, silence }: PostgresOptions): typeof Knex.Client {
   const { Client } = knexParts('postgres')
   return class PostgresClient extends Client {
     async acquireRawConnection() {
       try {
         const connection: PostgresConnection = await super.acquireRawConnection()
         if (!(await isDirect(connection, settings))) connection.transactionSettings = settings
+        connection.respondedAt = performance.now()
         return connection
       } catch (error) {
         throw (error as { code?: string }).code === undefined ? lostConnection(error) : error
@@ -46,9 +64,16 @@ export function postgresClient({ settings = {}, responseLimitMs }: PostgresOptio
     }
 
     override async send(connection: PostgresConnection, query: Sent) {
-      const cut = responseLimitMs && setTimeout(() => connection.connection.stream.destroy(), responseLimitMs)
+      const sentAt = performance.now()
+      const close = () => {
+        silence.since = Math.max(silence.since, sentAt)
+        connection.connection.stream.destroy()
+      }
+      const cut = responseLimitMs && setTimeout(close, responseLimitMs)
       try {
-        return await this.sendOne(connection, query)
+        const sent = await this.sendOne(connection, query)
+        connection.respondedAt = performance.now()
+        return sent
       } catch (error) {
         const { code } = error as { code?: string }
         if (isPoolerError(error) || (code !== undefined && USELESS.test(code))) discard(connection, error)
@@ -100,13 +125,17 @@ interface Outbox {
 
 const outboxes = new WeakMap<PostgresConnection, Outbox>()
 
+export interface PipeliningOptions extends Omit<PostgresOptions, 'settings'> {
+  /** The time limit of a statement inside a transaction, including its wait for locks, in milliseconds. */
+  transactionLimitMs?: number
+}
+
 /**
  * Creates the client for requests and jobs, whose transactions take as few round trips as possible. Statements that a
  * transaction starts in the same turn of the event loop are sent together. Statements without a result, such as BEGIN,
  * are sent with the next statement.
- * @param transactionLimitMs the time limit of a statement inside a transaction, including its wait for locks
  */
-export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Client {
+export function pipeliningClient({ transactionLimitMs, ...options }: PipeliningOptions): typeof Knex.Client {
   const limits = transactionLimitMs === undefined ? undefined : limitsOf(transactionLimitMs)
   const ownLimits = limits && settingsOf(limits)
   const { Transaction } = knexParts('postgres')
@@ -143,7 +172,7 @@ export function pipeliningClient(transactionLimitMs?: number): typeof Knex.Clien
     }
   }
   const create = (...args: unknown[]) => Reflect.construct(PipelinedTransaction, args)
-  const Client = postgresClient() as never as new () => {
+  const Client = postgresClient(options) as never as new () => {
     sendOne(connection: PostgresConnection, query: Sent): Promise<Sent>
   }
   return class PipeliningClient extends Client {
