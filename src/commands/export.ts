@@ -51,14 +51,16 @@ export default class Export extends BaseCommand {
     const file = resolve(flags.handover)
     if (flags.handover === '-')
       throw new UsageError('The file contains secrets and is not written to stdout: give a file name.')
-    if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
-      throw new UsageError(`${file} is a folder. Give the name of a file in it.`)
-    if (!(await exists(dirname(file))))
-      throw new CliError(`The folder ${dirname(file)} does not exist. Create it first.`)
     const balancesFile = flags.balances === undefined ? undefined : resolve(flags.balances)
     if (balancesFile === file) throw new UsageError('--handover and --balances name the same file.')
-    // Require --force also for an empty file, because the final rename would replace it.
-    for (const path of [file, balancesFile]) if (path && !flags.force && (await exists(path))) throw existingFile(path)
+    for (const path of balancesFile === undefined ? [file] : [file, balancesFile]) {
+      if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
+        throw new UsageError(`${path} is a folder. Give the name of a file in it.`)
+      if (!(await exists(dirname(path))))
+        throw new CliError(`The folder ${dirname(path)} does not exist. Create it first.`)
+      // Require --force also for an empty file, because the final rename would replace it.
+      if (!flags.force && (await exists(path))) throw existingFile(path)
+    }
     const names = {
       platforms: parsePlatforms(flags.platforms),
       passTypeIdentifier: flags['apple-pass-type'],

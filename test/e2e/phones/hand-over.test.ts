@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/storage/db/database.ts'
@@ -180,6 +180,10 @@ test('rejects what cannot be exported, and leaves no file and no entry', async (
   await refused(['none/a.csv'], 1, 'none does not exist')
   await refused(['a.csv', '--balances', './a.csv'], 2, 'name the same file')
   await refused(['a.csv', '--balances', 'none/b.csv'], 1, 'none does not exist')
+  await refused(['a.csv', '--balances', '.'], 2, 'is a folder')
+  // The draft of the second file cannot be written.
+  mkdirSync(join(folder, 'b.csv.part'))
+  await refused(['a.csv', '--balances', 'b.csv'], 1, 'b.csv.part')
   await refused(['a.csv', '--workspace', 'none'], 1, 'Workspace none not found')
   await refused(['a.csv', '--project', 'none'], 1, 'Project none not found')
   await refused(['a.csv', '--template', 'none'], 1, 'Template none not found')
