@@ -87,8 +87,10 @@ async function uploadImages(client: Client, { images }: TemplateFile) {
   const ids = new Map<string, string>()
   for (const { name, path, bytes, contentType } of images) {
     const image = await client.images.create({ body: bytes, contentType }).catch((error: unknown) => {
-      if (!(error instanceof ApiError && error.code === 'INVALID_INPUT')) throw error
-      throw new CliError(`The server rejects ${path}: ${error.message}`, { code: error.code, cause: error })
+      // Keep the error, because it has the correlation ID of the request.
+      if (error instanceof ApiError && error.code === 'INVALID_INPUT')
+        error.message = `The server rejects ${path}: ${error.message}`
+      throw error
     })
     ids.set(name, image.id)
   }

@@ -101,14 +101,13 @@ test('diff finds a file equal after its push, even if the server stores its imag
   expect(await json(['diff', file], server)).toMatchObject({ exitCode: 0, value: [{ state: 'equal', changes: [] }] })
 })
 
-test('push names the file of an image that the server rejects', async () => {
+test('push names the file of an image that the server rejects, and the correlation ID', async () => {
   const file = join(folderOf({ 'ticket.json': ticket }), 'ticket.json')
   const icon = join(file, '../images/icon.png')
   writeFileSync(icon, readFileSync(icon).fill(0x5a, 60, 90))
-  expect(await run(['template', 'push', file], await shared())).toMatchObject({
-    exitCode: 1,
-    stderr: expect.stringContaining(`The server rejects ${icon}: The image `),
-  })
+  const { exitCode, stderr } = await run(['template', 'push', file], await shared())
+  expect([exitCode, stderr]).toEqual([1, expect.stringContaining(`The server rejects ${icon}: The image `)])
+  expect(stderr).toMatch(/Correlation ID: \S+/)
 })
 
 test('pulling and pushing a template leaves it unchanged', async () => {
