@@ -67,14 +67,14 @@ function sparkline(values: number[], room: number): string {
 
 const LONGEST_BAR = 30
 
-/** Returns a column of bars. `beside` is the width of the other columns. */
+/** Returns a column of bars. `reserved` is the width of the other columns. */
 function barColumn<T>(
   rows: readonly T[],
   numberOf: (row: T) => number,
-  { beside, width = Number.POSITIVE_INFINITY }: { beside: number; width: number | undefined },
+  { reserved, width = Number.POSITIVE_INFINITY }: { reserved: number; width: number | undefined },
 ): Column<T> {
   const most = Math.max(1, ...rows.map(numberOf))
-  const longest = Math.max(0, Math.min(LONGEST_BAR, width - beside))
+  const longest = Math.max(0, Math.min(LONGEST_BAR, width - reserved))
   const bar = (row: T) => '█'.repeat(Math.max(0, Math.ceil((numberOf(row) / most) * longest)))
   return { title: '', value: bar, whole: true }
 }
@@ -94,7 +94,7 @@ export function drawFigure(figures: ProjectFigures, name: string, { zone, width 
   return table(rows, [
     { title: 'from', value: ({ at }) => inZone(at, zone), whole: true },
     { title: name, value: ({ n }) => count(n), whole: true },
-    barColumn(rows, ({ n }) => n, { beside: 36, width }),
+    barColumn(rows, ({ n }) => n, { reserved: 36, width }),
   ])
 }
 
@@ -132,7 +132,7 @@ export function showOccupancy({ items }: ZoneOccupancy, zone: string, width?: nu
     { title: 'entries', value: ({ entries }) => count(entries), whole: true },
     { title: 'exits', value: ({ exits }) => count(exits), whole: true },
     { title: 'inside', value: ({ inside }) => count(inside), whole: true },
-    barColumn(items, ({ inside }) => inside, { beside: 54, width }),
+    barColumn(items, ({ inside }) => inside, { reserved: 54, width }),
   ])
 }
 
@@ -141,6 +141,6 @@ export function showByTime({ items }: ScanStatsByTime, zone: string, width?: num
     { title: 'from', value: ({ at }) => inZone(at, zone), whole: true },
     { title: 'scans', value: ({ totalScans }) => count(totalScans), whole: true },
     { title: 'denied', value: ({ totalDenied }) => count(totalDenied), whole: true },
-    barColumn(items, ({ totalScans }) => totalScans, { beside: 46, width }),
+    barColumn(items, ({ totalScans }) => totalScans, { reserved: 46, width }),
   ])
 }
