@@ -8,6 +8,7 @@ import type { Grant } from '../../core/rules/people/person-roles.ts'
 /** The session of a person who signed in. The browser adds the session cookie to requests. */
 export interface Session {
   email: string
+  workspace: { id: string }
   roles: Grant[]
   /** The token for requests that change something. Other sites do not know it, so they cannot forge such requests. */
   csrfToken: string

@@ -19,13 +19,13 @@ export async function findSession(): Promise<Session | null> {
 }
 
 /**
- * Updates the session of this tab if the same person has signed in again in another tab, so that later requests have the
- * CSRF token of the new session.
+ * Updates the session of this tab if the same person has signed in again to the workspace in another tab, so that later
+ * requests have the CSRF token of the new session.
  * @throws the errors of `findSession`
  */
 export async function renewSession(own: Session): Promise<void> {
   const session = await findSession()
-  if (session?.email === own.email) Object.assign(own, session)
+  if (session?.email === own.email && session.workspace.id === own.workspace.id) Object.assign(own, session)
 }
 
 /**

@@ -327,6 +327,26 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     await page.getByRole('alert').getByText(ended).waitFor()
   })
 
+  test('rejects an action after a sign-in to another workspace in another tab', async () => {
+    const change = (...args: string[]) => run([...args, '--database', server.database])
+    await change('workspace', 'create', '--name', 'other')
+    for (const workspace of ['default', 'other'])
+      await change('member', 'add', 'mia@example.com', '--role', 'support', '--workspace', workspace)
+    provider.account = { sub: '5', email: 'mia@example.com', email_verified: true }
+    const { page } = await visit(browser, { locale: 'en', isAlone: true })
+    page.setDefaultTimeout(20_000)
+    const otherTab = await page.context().newPage()
+    await page.goto(`${server.url}/desk/login?workspace=default`)
+    await find(page, 'G-1')
+    await page.getByRole('button', { name: /^Send a message: / }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Message').fill('Doors open at eight')
+    await otherTab.goto(`${server.url}/desk/login?workspace=other`)
+    await otherTab.getByRole('button', { name: 'Sign out' }).waitFor()
+    await dialog.getByRole('button', { name: 'Send a message' }).click()
+    await dialog.getByRole('alert').getByText('You signed in again in another tab. Reload the page.').waitFor()
+  })
+
   test('shows the suspension of the workspace after a reload, and ends the session at a sign-out', async () => {
     const { page } = await signIn('3', 'olga@example.com', 'de')
     const otherTab = await page.context().newPage()
