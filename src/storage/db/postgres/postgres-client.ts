@@ -20,7 +20,7 @@ export interface PostgresOptions {
 
 /** The last silence of the server, which all connections to it share. */
 export interface Silence {
-  /** When the statement was sent to which no response came, as `performance.now()`. */
+  /** The time at which the statement without a response was sent, as `performance.now()`. */
   since: number
 }
 
