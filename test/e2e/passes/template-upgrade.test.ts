@@ -81,7 +81,7 @@ test('rejects impossible upgrades before it changes anything', async () => {
     [[templateId, '--to', '7', '--yes'], 1, 'does not have this published version'],
     [[templateId, '--to', 'newest'], 2, 'a number or "latest"'],
     [[templateId, '--limit', '0'], 2, '--limit'],
-    [[projectId, '--yes'], 1, 'Template or template version not found'],
+    [[projectId, '--yes'], 1, 'Template not found.'],
   ] as const) {
     const done = await run(['template', 'upgrade', ...args], server)
     expect([done.exitCode, done.stderr], args.join(' ')).toEqual([exitCode, expect.stringContaining(message)])
