@@ -61,13 +61,6 @@ const UPGRADE_DAYS = 90
  */
 const JOIN_SUBMISSION_DAYS = 30
 
-/** The tables whose rows are deleted by the time in a column, and the number of days for which their rows are kept. */
-const TIMED_TABLES = [
-  ['former_passes', FORMER_PASS_DAYS],
-  ['door_invitations', DOOR_INVITATION_DAYS],
-  ['sessions', SESSION_DAYS],
-] as const
-
 /**
  * Deletes rows past their retention, oldest first. Keeps pending deliveries. Each chunk has its own transaction, so
  * that other writers can proceed. Several servers can run it concurrently. If a server stops, the next run continues.
@@ -111,9 +104,11 @@ export async function sweep(
     return deleted
   })
   await deleteOld(ERASED_REGISTRATION_DAYS, (tx, before, rows) => tx.retention.forgetSerialNumbers(before, rows))
-  for (const [table, days] of TIMED_TABLES) {
-    await deleteOld(days, (tx, before, rows) => tx.retention.deleteByTimes(table, before, rows))
-  }
+  await deleteOld(FORMER_PASS_DAYS, (tx, before, rows) => tx.retention.deleteByTimes('former_passes', before, rows))
+  await deleteOld(DOOR_INVITATION_DAYS, (tx, before, rows) =>
+    tx.retention.deleteByTimes('door_invitations', before, rows),
+  )
+  await deleteOld(SESSION_DAYS, (tx, before, rows) => tx.retention.deleteByTimes('sessions', before, rows))
   await deleteOld(GOOGLE_CALLBACK_DAYS, (tx, before, rows) => tx.googleObjects.deleteCallbacks(before, rows))
   await deleteOld(JOIN_SUBMISSION_DAYS, async (tx, before, rows) => {
     const deleted = await tx.joinSubmissions.deleteOld(before, rows)

@@ -41,8 +41,12 @@ async function issueUnsigned(store: Store, workspaceId: string, at: Date): Promi
       const passIds = await tx.passes.lockUnsigned(workspaceId, last, CHUNK)
       if (passIds.length === 0) return passIds
       await tx.passes.setQueuedAgain(workspaceId, passIds, at)
-      const job = { workspaceId, kind: 'issue-pass' as const, correlationId: null }
-      const jobs = passIds.map((subject) => ({ ...job, subject }))
+      const jobs = passIds.map((subject) => ({
+        workspaceId,
+        kind: 'issue-pass' as const,
+        subject,
+        correlationId: null,
+      }))
       await tx.jobs.insert(jobs, at)
       const targetId = passIds.length === 1 ? passIds[0]! : null
       await auditOperator(tx, workspaceId, { action: 'job.retry', targetId, targetCount: passIds.length }, at)

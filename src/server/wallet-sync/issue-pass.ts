@@ -52,8 +52,12 @@ async function issueSome(
     const correlationIdOf = (passId: string) => correlationIds.get(passId) ?? null
     const changed = await issuing.write(tx, workspaceId, ours, { at, correlationIdOf })
     if (changed.length === 0) return
-    const job = { workspaceId, kind: 'issue-pass' as const }
-    const again = changed.map((subject) => ({ ...job, subject, correlationId: correlationIdOf(subject) }))
+    const again = changed.map((subject) => ({
+      workspaceId,
+      kind: 'issue-pass' as const,
+      subject,
+      correlationId: correlationIdOf(subject),
+    }))
     await tx.jobs.insert(again, at)
   }
 }

@@ -19,7 +19,7 @@ export interface Connections {
 
 /**
  * The database. Its `reader` and `writer` are for operators and maintenance. Their waits for locks have a time limit,
- * but their statements do not.
+ * but their statements have none, except for `responseLimitMs`.
  */
 export interface Database extends Connections {
   dialect: Dialect
@@ -34,7 +34,7 @@ export interface Database extends Connections {
   forVisits(workspaceId: string): Connections
   /**
    * Returns connections for a party: a workspace that runs jobs, or a queue that claims jobs. The party has a limited
-   * share of the connections. Its statements and its waits for a connection have no time limit.
+   * share of the connections. Except for `responseLimitMs`, its statements and its waits have no time limit.
    */
   forJobs(party: string): Connections
   /**

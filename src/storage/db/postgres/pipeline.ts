@@ -42,7 +42,7 @@ export interface PostgresConnection {
   getTransactionStatus(): string | null
   connection: { stream: { destroy(): void } }
   /** The time of the last response, as `performance.now()`. */
-  respondedAt?: number
+  respondedAt: number
   getTypeParser(oid: number): unknown
   query(pipeline: Pipeline): void
   query(sql: string): Promise<{ rows: unknown[] }>

@@ -29,7 +29,7 @@ export interface Silence {
  * probably lost too, and each statement on it would wait for a response.
  */
 export function isUsable(connection: PostgresConnection, { since }: Silence): boolean {
-  if (connection.respondedAt === undefined || connection.respondedAt >= since) return true
+  if (connection.respondedAt >= since) return true
   connection.connection.stream.destroy()
   return false
 }
