@@ -19,8 +19,8 @@ export class DevFiles {
   readonly #path: string
   readonly #rows: string | undefined
   #file: TemplateFile | undefined
-  /** The file that made the last read fail, such as a missing image. Watched, so that its repair is noticed. */
-  #unusable: string | undefined
+  /** The files that made the last read fail, such as missing images. Watched, so that their repair is noticed. */
+  #unusable: string[] = []
   /** Cached, because reading rows is slow, and most changes concern only the template. */
   #holders: { version: string; holders: Holder[] } | undefined
 
@@ -32,7 +32,7 @@ export class DevFiles {
   /** Returns the absolute paths of all files that were read, to watch them for changes. */
   paths(): string[] {
     const images = this.#file?.images.map(({ path }) => path) ?? []
-    const paths = [this.#path, this.#rows, ...images, this.#unusable].filter((path) => path !== undefined)
+    const paths = [this.#path, this.#rows, ...images, ...this.#unusable].filter((path) => path !== undefined)
     return [...new Set(paths.map((path) => resolve(path)))]
   }
 
@@ -40,10 +40,10 @@ export class DevFiles {
   async read() {
     try {
       const content = await this.#readContent()
-      this.#unusable = undefined
+      this.#unusable = []
       return { content }
     } catch (error) {
-      this.#unusable = fileOf(error)
+      this.#unusable = filesOf(error)
       const { message, reasons } = describeFailure(error)
       return { faults: [message, ...reasons] }
     }
@@ -78,9 +78,9 @@ export class DevFiles {
   }
 }
 
-function fileOf(error: unknown): string | undefined {
-  const file: unknown = error instanceof CliError ? error.details.file : Object(error).path
-  return typeof file === 'string' ? file : undefined
+function filesOf(error: unknown): string[] {
+  const { file, issues = [] } = error instanceof CliError ? error.details : { file: Object(error).path }
+  return [file, ...(issues as { file?: string }[]).map(({ file }) => file)].filter((one) => typeof one === 'string')
 }
 
 /** Reads the first rows in the format of `passes issue`: externalPassId, label, and a column for each variable. */

@@ -14,6 +14,7 @@ import { imageTypeOf, inspectImage } from '../../core/rules/template/image.ts'
 import { placeholdersIn, stringsDeep } from '../../core/rules/template/placeholder.ts'
 import { NIL_UUID } from '../../core/uuid.ts'
 import { CliError, readNamed, UsageError, withName } from '../command/cli-error.ts'
+import { describeFailure } from '../command/failure.ts'
 import { fileError, readAll, readJsonFile } from './json-file.ts'
 
 /**
@@ -80,7 +81,7 @@ export async function readTemplateFile(path: string): Promise<TemplateFile> {
     description,
     project,
     passType,
-    images: await Promise.all(files.map((file) => readNamedImage(file, resolve(dirname(path), file.name)))),
+    images: await readNamedImages({ path, text }, files),
     definition: parsed.value,
     withImages: (ids) => Definition.parse(replaceImages(raw, ids)),
   }
@@ -143,10 +144,27 @@ function replaceTexts(value: unknown, others: ReadonlyMap<string, string>): unkn
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaceTexts(item, others)]))
 }
 
-async function readNamedImage({ name, place }: NamedPlace, path: string): Promise<NamedImage> {
-  const [, second, third] = place
-  const use = second === 'images' ? third : place.at(-1)
-  return { name, place, ...(await readImage(path, String(use))) }
+/** @throws CliError with an issue for each image that cannot be used. The `file` of an issue is the path of the image. */
+async function readNamedImages(template: Pick<TemplateFile, 'path' | 'text'>, named: readonly NamedPlace[]) {
+  const images: NamedImage[] = []
+  const issues: (Issue & { file?: string })[] = []
+  for (const { name, place } of named) {
+    const at = ['definition', ...place]
+    if (/^(https?|data):/i.test(name)) {
+      issues.push({ path: at, message: 'Must be an image file or the ID of an uploaded image, not a URL' })
+      continue
+    }
+    const file = resolve(dirname(template.path), name)
+    try {
+      images.push({ name, place, ...(await readImage(file)) })
+    } catch (error) {
+      const { code, message } = describeFailure(error)
+      if (code === 'UNEXPECTED') throw error
+      issues.push({ path: at, message, file })
+    }
+  }
+  if (issues.length > 0) throw await fileError(template, 'names images that cannot be used', issues)
+  return images
 }
 
 export const templateFileArgs = {
@@ -249,18 +267,14 @@ export interface ImageFile {
   bytes: Uint8Array
 }
 
-/**
- * Errors name the `use` of the image, such as its role.
- * @throws CliError
- */
-export async function readImage(path: string, use?: string): Promise<ImageFile> {
+/** @throws CliError */
+export async function readImage(path: string): Promise<ImageFile> {
   const bytes = await readNamed(path)
-  const what = use === undefined ? path : `${path} (${use})`
   const contentType = imageTypeOf(bytes)
   const details = { file: path }
-  if (!contentType) throw new CliError(`${what} is neither PNG nor JPEG`, { details })
+  if (!contentType) throw new CliError(`${path} is neither PNG nor JPEG`, { details })
   if (bytes.length > MAX_IMAGE_BYTES) {
-    throw new CliError(`${what} has ${bytes.length} bytes; at most ${MAX_IMAGE_BYTES} are allowed`, { details })
+    throw new CliError(`${path} has ${bytes.length} bytes; at most ${MAX_IMAGE_BYTES} are allowed`, { details })
   }
   return { path, contentType, bytes }
 }

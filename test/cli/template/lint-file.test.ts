@@ -68,3 +68,33 @@ test('measures the strip of the file without a server, and names an image that i
   const { faults } = await write(image.subarray(0, 60))
   expect(faults).toEqual([{ path: ['design', 'images', 'strip'], message: 'The image is a broken PNG' }])
 })
+
+test('names each image that cannot be used, with its place in the file', async () => {
+  const path = join(temporaryFolder(), 'ticket.json')
+  const images = {
+    icon: 'https://fair.example/icon.png',
+    logo: { by: '{{tier}}', map: { gold: 'gold.png' }, else: '.' },
+  }
+  const design = { organizationName: 'Fair', description: 'Ticket', images }
+  const variables = [
+    { name: 'tier', label: 'Tier' },
+    { name: 'photo', label: 'Photo', format: 'image', example: 'data:image/png;base64,iVBORw0KGgo=' },
+  ]
+  const text = JSON.stringify({ name: 'Ticket', passType: 'generic', definition: { variables, design } })
+  writeFileSync(path, text)
+  const message = 'Must be an image file or the ID of an uploaded image, not a URL'
+  await expect(readTemplateFile(path)).rejects.toMatchObject({
+    message: `${path} names images that cannot be used`,
+    details: {
+      issues: [
+        { path: ['definition', 'design', 'images', 'icon'], message, line: 1, column: text.indexOf('"https') + 1 },
+        {
+          path: ['definition', 'design', 'images', 'logo', 'map', 'gold'],
+          message: expect.stringContaining('gold.png does not exist'),
+        },
+        { path: ['definition', 'design', 'images', 'logo', 'else'], message: expect.stringContaining('is a folder') },
+        { path: ['definition', 'variables', 1, 'example'], message },
+      ],
+    },
+  })
+})
