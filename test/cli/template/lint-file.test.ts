@@ -4,6 +4,7 @@ import sharp from 'sharp'
 import { afterAll, expect, test } from 'vitest'
 import { draftOf, readTemplateFile } from '../../../src/cli/template/template-file.ts'
 import type { DefinitionInput } from '../../../src/core/contract/schemas/definition.ts'
+import { plainPng } from '../../../src/files/plain-png.ts'
 import { createWarnings } from '../../../src/server/pages/template-dev/content.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { parseDefinition } from '../../support/definitions.ts'
@@ -97,4 +98,22 @@ test('names each image that cannot be used, with its place in the file', async (
       ],
     },
   })
+})
+
+test('warns about a small image in a language other than the default', async () => {
+  const folder = temporaryFolder()
+  for (const [name, width] of [
+    ['icon', 114],
+    ['large', 480],
+    ['small', 100],
+  ] as const) {
+    writeFileSync(join(folder, `${name}.png`), plainPng(width, width, '#22313f'))
+  }
+  const path = join(folder, 'ticket.json')
+  const images = { icon: 'icon.png', logo: { en: 'large.png', de: 'small.png' } }
+  const design = { organizationName: 'Fair', description: 'Ticket', images, fields: { primary: [field('12')] } }
+  const definition = { languages: { default: 'en', others: ['de'] }, design }
+  writeFileSync(path, JSON.stringify({ name: 'Ticket', passType: 'generic', definition }))
+  const warnings = await finder.find(draftOf(await readTemplateFile(path)), new Date(0))
+  expect(warnings.map(({ code }) => code)).toEqual(['image-small'])
 })

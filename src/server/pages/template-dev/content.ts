@@ -139,7 +139,7 @@ export function createWarnings() {
       const { definition, passType } = content
       const made = [...(await decodeAll(content))].flatMap(([id, { image }]) => (image ? [[id, image] as const] : []))
       const sizes = new Map<string, PixelSize>([...content.images, ...made])
-      const images = sizesByRole(definition, sizes)
+      const images = sizesByRole(writtenOf(definition), sizes)
       const shown = new Set(stripsOf(definition))
       const mosaics = made.flatMap(([id, { mosaic }]) => (shown.has(id) ? [[id, mosaic] as const] : []))
       const strips = withMosaics(sizes, new Map(mosaics))
