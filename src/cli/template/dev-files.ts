@@ -79,7 +79,8 @@ export class DevFiles {
 }
 
 function filesOf(error: unknown): string[] {
-  const { file, issues = [] } = error instanceof CliError ? error.details : { file: Object(error).path }
+  const { file, issues = [] }: Record<string, unknown> =
+    error instanceof CliError ? error.details : { file: Object(error).path }
   return [file, ...(issues as { file?: string }[]).map(({ file }) => file)].filter((one) => typeof one === 'string')
 }
 
