@@ -125,11 +125,16 @@ function summaryHtml(fields: readonly FormField[], filled: FilledForm, facts: Jo
   const wrong = fields.flatMap((field) => {
     const error = errors.get(field.name)
     return error
-      ? [{ id: `field-${field.name}`, text: `${textOf(field.label, facts)}: ${errorText(error, field, facts)}` }]
+      ? [{ id: `field-${field.name}`, label: textOf(field.label, facts), text: errorText(error, field, facts) }]
       : []
   })
-  if (lacksConsent) wrong.push({ id: 'consent', text: words.join.errors.consent })
-  const list = wrong.map(({ id, text }) => `<li><a href="#${id}" dir="auto">${escapeHtml(text)}</a></li>`).join('')
+  const list = [
+    ...wrong.map(
+      ({ id, label, text }) =>
+        `<li><a href="#${id}"><bdi${langOf(facts)}>${escapeHtml(label)}</bdi>: ${escapeHtml(text)}</a></li>`,
+    ),
+    ...(lacksConsent ? [`<li><a href="#consent">${escapeHtml(words.join.errors.consent)}</a></li>`] : []),
+  ].join('')
   const head = problem ? words.join.errors[problem] : words.join.check
   return `<div class="errors" role="alert" tabindex="-1" autofocus><strong>${escapeHtml(head)}</strong>${list && `<ul>${list}</ul>`}</div>
 `
