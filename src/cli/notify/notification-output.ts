@@ -16,7 +16,7 @@ import type { WrittenText } from '../../core/rules/template/definition-languages
 import { repeatable } from '../arguments/list-flags.ts'
 import { parseMoment } from '../arguments/moment.ts'
 import { CliError, InterruptedError, UsageError } from '../command/cli-error.ts'
-import { count, counted, details, duration, localTime, localTimeOr } from '../command/output.ts'
+import { count, counted, cut, details, duration, localTime, localTimeOr } from '../command/output.ts'
 import { onInterrupt } from '../command/program.ts'
 import { canAnimate } from '../settings/settings.ts'
 
@@ -216,7 +216,8 @@ function openLine() {
     show(text: string) {
       if (text === shown) return
       shown = text
-      process.stderr.write(isTerminal ? `\r\u001B[2K${text}` : `${text}\n`)
+      // Truncate the text to one line, because only the last line of a wrapped text would be erased.
+      process.stderr.write(isTerminal ? `\r\u001B[2K${cut(text, process.stderr.columns || 80)}` : `${text}\n`)
     },
     end() {
       if (isTerminal && shown) process.stderr.write('\n')

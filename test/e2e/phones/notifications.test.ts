@@ -5,6 +5,7 @@ import type { Pass } from '../../../src/core/contract/passes.ts'
 import { oneDialect, temporaryFolder } from '../../support/databases.ts'
 import { eventually } from '../../support/eventually.ts'
 import { run } from '../support/program.ts'
+import { openTerminal } from '../support/pty.ts'
 import { hostServer, type TestServer } from '../support/server.ts'
 
 const loyalty = new URL('../../../examples/loyalty/template.json', import.meta.url).pathname
@@ -98,6 +99,12 @@ test('commands send, dry-run, watch, list, show, and cancel notifications', asyn
   const gone = await run(['broadcast', 'get', project.id, later.id], server)
   expect([gone.exitCode, gone.stderr]).toEqual([1, expect.stringContaining('Broadcast not found')])
   expect(await command(server, ['broadcast', 'get', project.id, broadcast.id])).toContain('3 skipped')
+
+  const narrow = openTerminal([...send, '--watch', '--yes'], server, { columns: 40 })
+  expect(await narrow.ended).toBe(0)
+  const [, ...states] = narrow.screen.raw.split('\u001B[2K').map((state) => state.split('\r')[0]!.length)
+  // A state that wraps could not be erased by the next one.
+  expect(Math.max(...states)).toBeLessThanOrEqual(40)
 })
 
 /** From now on, Google rejects notifications because of their quota. */
