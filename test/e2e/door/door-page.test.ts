@@ -450,6 +450,22 @@ describe.skipIf(skipReason !== undefined)(
       }
     })
 
+    test('the title of the overview keeps its order of names on a page of the other direction', async () => {
+      const { page, words } = await openDoor()
+      await set(page, { door: { ...inHall.door, projectName: 'פסטיבל', gate: 'שער', name: 'טלפון' } })
+      await page.getByRole('button', { name: words.overview }).click()
+      const starts = await page.evaluate(`(() => {
+        const text = document.querySelector('.sheet h2').firstChild
+        return ['פסטיבל', 'שער', 'טלפון'].map((name) => {
+          const range = document.createRange()
+          range.setStart(text, text.data.indexOf(name))
+          range.setEnd(text, text.data.indexOf(name) + name.length)
+          return range.getBoundingClientRect().left
+        })
+      })()`)
+      expect(starts).toEqual([...(starts as number[])].sort((a, b) => a - b))
+    })
+
     test('lets in all others of a group after a confirmation, and shows the decision of each', async () => {
       const { page } = await openDoor()
       const grace = { ...decisions.grace, door: { ...view, notice: 'Bring the ramp' } }

@@ -25,6 +25,9 @@ export function Overview({ onClose }: { onClose(): void }) {
     void engine.forget()
   }
 
+  const names = [door?.projectName, door?.gate, door?.name].filter((name) => name)
+  const title = names.map((name) => say('{name}', { name: name! })).join(' · ')
+
   if (view === 'gate') return <GateSheet gate={door?.gate ?? ''} onDone={() => setView('facts')} onClose={onClose} />
   if (view === 'zone') return <ZoneSheet onDone={() => setView('facts')} onClose={onClose} />
   if (view === 'leave') {
@@ -38,7 +41,7 @@ export function Overview({ onClose }: { onClose(): void }) {
     )
   }
   return (
-    <Sheet title={[door?.projectName, door?.gate, door?.name].filter(Boolean).join(' · ')} onClose={onClose}>
+    <Sheet title={title} onClose={onClose}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard */}
       <section class="scrolls" tabIndex={0} aria-label={words.overview}>
         <OwnZoneLine />
