@@ -109,6 +109,15 @@ test('the attendees have the scripts, quotes, commas, line breaks, and emoji of 
   expect(text).not.toMatch(/\r|undefined|^\ufeff/)
 })
 
+test('no value of an attendee equals a label, whose translation iPhones would show for the value', async () => {
+  const { back = [], header = [], primary = [], secondary = [], auxiliary = [] } = (await readDefinition('conference'))
+    .design.fields!
+  const fields = [header, primary, secondary, auxiliary, back].flat()
+  const labels = new Set(fields.map(({ label }) => label))
+  const values = (await readRows('conference', 'attendees.csv')).flat()
+  expect(new Set(values.filter((value) => labels.has(value)))).toEqual(new Set())
+})
+
 test('exactly the intended rows of the broken file fail', async () => {
   const check = checkOf(await readDefinition('conference'))
   const [header, ...rows] = await readRows('conference', 'attendees-broken.csv')
