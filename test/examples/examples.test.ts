@@ -110,8 +110,13 @@ test('the attendees have the scripts, quotes, commas, line breaks, and emoji of 
 })
 
 test('no value of an attendee equals a label, whose translation iPhones would show for the value', async () => {
-  const { back = [], header = [], primary = [], secondary = [], auxiliary = [] } = (await readDefinition('conference'))
-    .design.fields!
+  const {
+    back = [],
+    header = [],
+    primary = [],
+    secondary = [],
+    auxiliary = [],
+  } = (await readDefinition('conference')).design.fields!
   const fields = [header, primary, secondary, auxiliary, back].flat()
   const labels = new Set(fields.map(({ label }) => label))
   const values = (await readRows('conference', 'attendees.csv')).flat()

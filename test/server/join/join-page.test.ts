@@ -204,7 +204,9 @@ describe.each(oneDialect)('on %s', (dialect) => {
   test('an error in the list keeps the direction of the page next to a label in another language', async () => {
     const page = await joinPage(await api.workspace())
     const { text } = await send(page.path, await filled(page.path, { first: '' }), { 'accept-language': 'he' })
-    expect(text).toMatch(/<li><a href="#field-first"><bdi lang="en">First name<\/bdi>: [^<]*[\u0590-\u05ff][^<]*<\/a><\/li>/)
+    expect(text).toMatch(
+      /<li><a href="#field-first"><bdi lang="en">First name<\/bdi>: [^<]*[\u0590-\u05ff][^<]*<\/a><\/li>/,
+    )
   })
 
   test.each<[string, object, number]>([
