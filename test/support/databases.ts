@@ -61,6 +61,11 @@ async function createOnServer(options: string, cleanUp: CleanUp): Promise<string
   return `${inject('postgresUrl')}${name}`
 }
 
+/** Returns the address of a database over TCP instead of the Unix socket of the server, for proxies. */
+export function overTcp(databaseUrl: string): string {
+  return databaseUrl.replace(/@[^@:/]*:/, '@127.0.0.1:')
+}
+
 /** Creates a folder. It is deleted after the test. */
 export function temporaryFolder(cleanUp: CleanUp = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'passes-test-'))

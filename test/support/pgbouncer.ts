@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { onTestFinished } from 'vitest'
-import { temporaryFolder } from './databases.ts'
+import { overTcp, temporaryFolder } from './databases.ts'
 import { eventually } from './eventually.ts'
 import { freePort } from './ports.ts'
 
@@ -20,7 +20,8 @@ const POOL_SIZE = 8
  * leads through PgBouncer.
  */
 export async function startPgbouncer(databaseUrl: string, poolMode: string, poolSize = POOL_SIZE): Promise<string> {
-  const { hostname, port, username, password } = new URL(databaseUrl)
+  const tcpUrl = overTcp(databaseUrl)
+  const { hostname, port, username, password } = new URL(tcpUrl)
   const ownPort = await freePort()
   const file = join(temporaryFolder(), 'pgbouncer.ini')
   const settings = [
@@ -51,5 +52,5 @@ export async function startPgbouncer(databaseUrl: string, poolMode: string, pool
         socket.once('error', reject)
       }),
   )
-  return databaseUrl.replace(`:${port}/`, `:${ownPort}/`)
+  return tcpUrl.replace(`:${port}/`, `:${ownPort}/`)
 }

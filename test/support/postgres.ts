@@ -37,7 +37,7 @@ export default async function setup(project: TestProject): Promise<(() => Promis
     return async () => undefined
   }
   const postgres = await startPostgres({ settings: forgetful })
-  project.provide('postgresUrl', postgres.url)
+  project.provide('postgresUrl', postgres.socketUrl)
   // Copy the files of a database, which takes half as long as copying it through the log.
   project.provide('copyStrategy', 'strategy file_copy')
   return postgres.stop
@@ -53,6 +53,8 @@ export interface PostgresOptions {
 export interface TestPostgres {
   /** Ends in a slash. */
   url: string
+  /** The address of its Unix socket, which costs half as much as TCP. Ends in a slash. */
+  socketUrl: string
   /** Stops the server immediately, like a crash: cuts connections and writes no pending data. */
   crash(): Promise<void>
   /** Starts the server again after a crash. It recovers its data. */
@@ -76,7 +78,10 @@ export async function startPostgres({ settings = [], port }: PostgresOptions = {
     persistent: false,
     createPostgresUser: isRoot,
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--auth=trust'],
-    postgresFlags: ['max_connections=300', ...settings].flatMap((setting) => ['-c', setting]),
+    postgresFlags: ['max_connections=300', `unix_socket_directories=${folder}`, ...settings].flatMap((setting) => [
+      '-c',
+      setting,
+    ]),
     onLog: () => undefined,
     onError: () => undefined,
   })
@@ -94,6 +99,7 @@ export async function startPostgres({ settings = [], port }: PostgresOptions = {
   let pid = readPid(databaseDir)
   return {
     url: `postgres://postgres:postgres@127.0.0.1:${chosen}/`,
+    socketUrl: `postgres://postgres:postgres@${encodeURIComponent(folder)}:${chosen}/`,
     async crash() {
       process.kill(pid, 'SIGQUIT')
       while (isAlive(pid)) await sleep(10)

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/storage/db/database.ts'
 import { isUnavailable } from '../../../src/storage/db/database-errors.ts'
 import { createStore } from '../../../src/storage/store.ts'
-import { dialects, emptyDatabase } from '../../support/databases.ts'
+import { dialects, emptyDatabase, overTcp } from '../../support/databases.ts'
 import { errorOf } from '../../support/error-of.ts'
 import { eventually } from '../../support/eventually.ts'
 import { insertTemplate, insertWorkspace, newPass, openTestDatabase, openTestStore, start } from '../fixtures.ts'
@@ -145,7 +145,8 @@ test.each(dialects)('on %s, an error message shows the statement but none of its
 })
 
 /** Opens a proxy to PostgreSQL whose connections can be cut. */
-async function openProxy(url: string) {
+async function openProxy(databaseUrl: string) {
+  const url = overTcp(databaseUrl)
   const { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
