@@ -27,8 +27,10 @@ export async function onDatabase<T>(databaseUrl: string, work: () => Promise<T>)
   try {
     return await work()
   } catch (error) {
-    const { name, code = name, message } = error as Error & { code?: string }
-    const problem = code === 'ECONNRESET' && /[?&]sslmode=/.test(databaseUrl) ? closedWithTls : troubles[code]
+    const { name, code = name, message, syscall } = error as NodeJS.ErrnoException
+    const isClosedWithTls = code === 'ECONNRESET' && /[?&]sslmode=/.test(databaseUrl)
+    const isSocketMissing = code === 'ENOENT' && syscall === 'connect'
+    const problem = isClosedWithTls ? closedWithTls : troubles[isSocketMissing ? 'ECONNREFUSED' : code]
     if (!problem) throw error
     // Omit the SQL statement, which knex puts before the message.
     const why = problem.isQuoted ? `${problem.why}: ${message.split(' - ').at(-1)}` : problem.why

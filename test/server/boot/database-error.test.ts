@@ -18,6 +18,7 @@ test.each<[what: string, url: () => string, why: string, fix: string]>([
   ['a missing folder', () => 'sqlite:/no-such-folder/a.db', 'it cannot be opened', 'its folder exists'],
   ['a file of another kind', () => `sqlite:${textFile()}`, 'it is not a SQLite database', 'move that file away'],
   ['no server', () => 'postgres://me:secret@127.0.0.1:1/x', 'no server responds there', 'start PostgreSQL'],
+  ['no Unix socket', () => 'postgres://me:secret@%2Fnone/x', 'no server responds there', 'start PostgreSQL'],
   [
     'a server that never responds',
     () => `postgres://me:secret@127.0.0.1:${silentPort()}/x`,
