@@ -31,7 +31,7 @@ async function overtakeWorkers(arena: Arena): Promise<void> {
   const held = await holdPasses(arena, api, { passes: 20, onGoogle: 0 })
   for (let round = 0; round < arena.size(1, 3) && !(round > 0 && arena.isOver()); round += 1) {
     await beginWork(arena, api, held)
-    worker.signal('SIGSTOP')
+    await stopBetweenWrites(arena, worker)
     const inHand = (await listJobs(database)).reduce((sum, { running }) => sum + running, 0)
     arena.check(inHand > 0, 'the worker had no claimed job when it was stopped')
     arena.did('jobs claimed by a stopped worker', inHand)
@@ -97,6 +97,24 @@ async function hangInTransaction(arena: Arena, api: ServerProcess, held: HeldPas
   await hung.close()
 }
 
+/**
+ * Stops a worker. On SQLite, a process that is stopped while it writes keeps the file lock, which cannot be avoided:
+ * continue it then, and stop it again.
+ */
+async function stopBetweenWrites(arena: Arena, worker: ServerProcess): Promise<void> {
+  worker.signal('SIGSTOP')
+  if (arena.dialect === 'postgres') return
+  const { writer, close } = openDatabase(worker.database)
+  await writer.raw('PRAGMA busy_timeout = 1000')
+  const read = () => writer.transaction(async (tx) => tx('settings').first())
+  while (await read().then(() => false, isUnavailable)) {
+    worker.signal('SIGCONT')
+    await sleep(arena.random.between(1, 20))
+    worker.signal('SIGSTOP')
+  }
+  await close()
+}
+
 /** Returns everything that a stale acknowledgement could change. */
 async function look({ client }: ServerProcess, held: HeldPass[]): Promise<string[]> {
   const lines: string[] = []
@@ -111,10 +129,7 @@ async function look({ client }: ServerProcess, held: HeldPass[]): Promise<string
   return lines
 }
 
-/**
- * Stops a worker at any time, possibly during a transaction. Its locks must not block the others. (On SQLite, a process
- * that is stopped while it writes keeps the file lock, which cannot be avoided.)
- */
+/** Stops a worker at any time, possibly during a transaction. Its locks must not block the others. */
 async function stopUnderLoad(
   arena: Arena,
   api: ServerProcess,
