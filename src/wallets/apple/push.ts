@@ -31,6 +31,8 @@ export interface RenewablePush extends ApplePush {
 export interface ApplePushOptions {
   identity: AppleIdentity
   server?: { address: string; port: number; ca: string }
+  /** The timeout of one push. Default: 10,000. */
+  timeoutMs?: number
   onCall?: ((call: ProviderCall) => void) | undefined
 }
 
@@ -50,10 +52,14 @@ class PassChanged extends Notification {
 }
 
 /** Opens one long-lived connection. @throws CredentialError if push does not accept the certificate */
-export function createApplePush({ identity, server, onCall }: ApplePushOptions): RenewablePush {
-  const open = (of: AppleIdentity): Connection => ({ provider: openProvider({ identity: of, server }), calls: 0 })
+export function createApplePush({ identity, server, timeoutMs, onCall }: ApplePushOptions): RenewablePush {
+  const open = (of: AppleIdentity): Connection => ({
+    identity: of,
+    provider: openProvider({ identity: of, server, timeoutMs }),
+    calls: 0,
+  })
   let current = open(identity)
-  /** Connections with previous certificates that still have calls in flight. */
+  /** Previous connections that still have calls in flight. */
   const former = new Set<Connection>()
   const limit = pLimit(CALLS_IN_FLIGHT)
   const notification = new PassChanged()
@@ -61,7 +67,10 @@ export function createApplePush({ identity, server, onCall }: ApplePushOptions):
 
   async function exchange(pushTokens: string[]): Promise<PushResult[]> {
     const began = performance.now()
-    const { sent, failed } = await sendOver(current, pushTokens)
+    const connection = current
+    const { sent, failed } = await sendOver(connection, pushTokens)
+    // The library would keep using a connection that is open but no longer transports data.
+    if (connection === current && sent.length === 0 && !failed.some(hasResponse)) replace(connection.identity)
     const results = [
       ...sent.map(({ device }) => ({ pushToken: device, outcome: 'sent' as const, reason: null })),
       ...failed.map(toFailure),
@@ -69,6 +78,13 @@ export function createApplePush({ identity, server, onCall }: ApplePushOptions):
     const seconds = (performance.now() - began) / 1000
     onCall?.({ provider: 'apns', outcomes: results.map(({ outcome }) => outcome), seconds })
     return results
+  }
+
+  function replace(next: AppleIdentity): void {
+    const previous = current
+    current = open(next)
+    if (previous.calls === 0) previous.provider.shutdown()
+    else former.add(previous)
   }
 
   async function sendOver(connection: Connection, pushTokens: string[]) {
@@ -90,12 +106,7 @@ export function createApplePush({ identity, server, onCall }: ApplePushOptions):
       }
       return results
     },
-    renew(renewed) {
-      const before = current
-      current = open(renewed)
-      if (before.calls === 0) before.provider.shutdown()
-      else former.add(before)
-    },
+    renew: replace,
     async close() {
       await Promise.all([current, ...former].map(({ provider }) => provider.shutdown()))
       former.clear()
@@ -104,6 +115,7 @@ export function createApplePush({ identity, server, onCall }: ApplePushOptions):
 }
 
 interface Connection {
+  identity: AppleIdentity
   provider: Provider
   calls: number
 }
@@ -113,7 +125,11 @@ export function assertTakesPush(identity: AppleIdentity): void {
   void openProvider({ identity }).shutdown()
 }
 
-function openProvider({ identity, server }: Pick<ApplePushOptions, 'identity' | 'server'>): Provider {
+function openProvider({
+  identity,
+  server,
+  timeoutMs = TIMEOUT_MS,
+}: Pick<ApplePushOptions, 'identity' | 'server' | 'timeoutMs'>): Provider {
   try {
     return new Provider({
       cert: identity.certificatePem,
@@ -123,7 +139,7 @@ function openProvider({ identity, server }: Pick<ApplePushOptions, 'identity' | 
       ...(server
         ? { production: false, address: server.address, port: server.port, ca: [server.ca] }
         : { production: true }),
-      requestTimeout: TIMEOUT_MS,
+      requestTimeout: timeoutMs,
     })
   } catch (cause) {
     throw new CredentialError(
@@ -138,6 +154,10 @@ interface Failure {
   status?: number | string
   error?: Error
   response?: { reason?: string }
+}
+
+function hasResponse({ status }: Failure): boolean {
+  return typeof status === 'number'
 }
 
 function toFailure({ device, status, error, response }: Failure): PushResult {
