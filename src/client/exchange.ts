@@ -21,6 +21,12 @@ const api: {
   request(this: Dispatcher, options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>
 } = require('undici/lib/api/index.js')
 
+/**
+ * The bytes of a response that may wait to be read before it pauses. They are many, because undici 7 throws an uncaught
+ * error if the connection ends during a pause (nodejs/undici#5360), for example when a server restarts.
+ */
+const MAX_UNREAD_BYTES = 16 * 2 ** 20
+
 /** The options for sending a request once. */
 export interface ExchangeOptions {
   url: string
@@ -80,6 +86,7 @@ export async function dispatch(sent: SentRequest, options: ExchangeOptions): Pro
       },
       body: body ? pieces(body) : null,
       bodyTimeout: timeoutSeconds * 1000,
+      highWaterMark: MAX_UNREAD_BYTES,
       signal,
     })
   } catch (error) {

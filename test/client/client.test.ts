@@ -1,5 +1,8 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { type AddressInfo, createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { ApiError, ConnectionError, createClient, ForeignServerError, paginate } from '../../src/client/client.ts'
 import { contract } from '../../src/core/contract/contract.ts'
 import { entities, requestEntities } from '../../src/core/contract/entities.ts'
@@ -129,6 +132,28 @@ describe('a rejection', () => {
     const error = await failureOf(client.projects.list())
     expect(JSON.stringify({ ...error, message: error.message, stack: error.stack })).not.toContain('psk_test')
   })
+})
+
+// undici 7 throws an uncaught error if a connection ends while its response is paused (nodejs/undici#5360).
+test('an event stream that is read late is complete if the server closes the connection', async () => {
+  const body = ': '.padEnd(100_000, '.')
+  const head = [
+    'HTTP/1.1 200 OK',
+    'content-type: text/event-stream',
+    'x-correlation-id: c-0',
+    'connection: close',
+    '',
+    '',
+  ]
+  const server = createServer((socket) => socket.once('data', () => socket.end(head.join('\r\n') + body)))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void server.close())
+  const client = createClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: 'x' })
+  const { stream } = await client.request({ method: 'GET', path: '/v1/events' })
+  await sleep(50)
+  let bytes = 0
+  for await (const piece of stream!) bytes += piece.length
+  expect(bytes).toBe(body.length)
 })
 
 test('an unreachable server is a ConnectionError with its address', async () => {
