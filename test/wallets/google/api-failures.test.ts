@@ -15,6 +15,11 @@ test.each([
   ['the cap on messages', rejection(403, 'quotaExceeded'), { kind: 'quota', status: 403, reason: 'quotaExceeded' }],
   ['another 403', rejection(403, 'forbidden'), { kind: 'permission', status: 403, reason: 'forbidden' }],
   ['429', rejection(429, 'rateLimitExceeded', { 'retry-after': '30' }), { kind: 'quota', retryAfterSeconds: 30 }],
+  [
+    '429 for years',
+    rejection(429, 'rateLimitExceeded', { 'retry-after': '9999999999' }),
+    { kind: 'quota', retryAfterSeconds: 3600 },
+  ],
   ['429 without a body', { status: 429 }, { kind: 'quota', reason: null, retryAfterSeconds: undefined }],
   ['404', rejection(404, 'resourceNotFound'), { kind: 'missing' }],
   [

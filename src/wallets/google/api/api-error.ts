@@ -92,12 +92,18 @@ function kindOf(status: number, reason: string | undefined): GoogleErrorKind {
   return status >= 400 && status < 500 && status !== 408 ? 'invalid' : 'unavailable'
 }
 
-/** Returns the seconds of Retry-After. If Retry-After is a date, counts the seconds since the date of the response. */
+/** The maximum of Retry-After, because a wrong value would otherwise delay the updates of a pass for years. */
+const MAX_RETRY_AFTER_SECONDS = 3600
+
+/**
+ * Returns the seconds of Retry-After, at most an hour. If Retry-After is a date, counts the seconds since the date of
+ * the response.
+ */
 function retryAfter(headers: Record<string, unknown>): number | undefined {
   const value = String(headers['retry-after'] ?? '')
-  if (/^\d{1,9}$/.test(value)) return Number(value)
-  const seconds = Math.ceil((Date.parse(value) - Date.parse(String(headers.date))) / 1000)
-  return Number.isNaN(seconds) ? undefined : Math.max(seconds, 0)
+  const isNumber = /^\d+$/.test(value)
+  const seconds = isNumber ? Number(value) : (Date.parse(value) - Date.parse(String(headers.date))) / 1000
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(Math.ceil(seconds), 0), MAX_RETRY_AFTER_SECONDS)
 }
 
 /** Returns the rejection of an object or a class, to show to people who design templates. */
