@@ -91,8 +91,8 @@ export const serverGuards: Fault[] = [
     name: 'idle-connection-stays',
     breaks: 'The connection of the previous certificate stays open if it is idle at the renewal.',
     file: 'src/wallets/apple/push.ts',
-    text: '      if (before.calls === 0) before.provider.shutdown()\n      else former.add(before)\n',
-    replacement: '      former.add(before)\n',
+    text: '    if (previous.calls === 0) previous.provider.shutdown()\n    else former.add(previous)\n',
+    replacement: '    former.add(previous)\n',
     tests: ['test/server/boot/renewal.test.ts'],
   },
   {

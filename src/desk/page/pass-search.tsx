@@ -48,7 +48,12 @@ export function PassSearch() {
       <form onSubmit={search}>
         <label>
           {words.searchField}
-          <input type="search" dir="auto" value={typed} onInput={({ currentTarget }) => setTyped(currentTarget.value)} />
+          <input
+            type="search"
+            dir="auto"
+            value={typed}
+            onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+          />
         </label>
         <button type="submit">{words.search}</button>
       </form>
