@@ -1,7 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { directionOfLanguage } from '../../core/rules/display/language-match.ts'
 import { plainPng } from '../../files/plain-png.ts'
+import { spokenLanguages } from '../../locales/languages.ts'
+import { pagesTexts } from '../../locales/page-texts.ts'
 import {
   contentTypeOf,
   IMMUTABLE,
@@ -12,10 +15,10 @@ import {
   REVALIDATED,
   touchIcon,
 } from './assets.ts'
-import { htmlDocument, pageFile, pageHeaders } from './html.ts'
+import { escapeHtml, htmlDocument, pageFile, pageHeaders } from './html.ts'
 
 /**
- * Pages that a script renders in the reader's language, so their documents contain no text. Addresses are relative, so
+ * Pages that a script renders in the reader's language, so their documents are the same for all. Addresses are relative, so
  * that they work under any path prefix of a proxy.
  */
 
@@ -86,6 +89,11 @@ interface PageOptions {
   more?: Record<string, PublicFile>
 }
 
+/** The only text of the documents. It is in all languages, because the documents are the same for all readers. */
+const needsScript = spokenLanguages
+  .map((tag) => `<p lang="${tag}" dir="${directionOfLanguage(tag)}">${escapeHtml(pagesTexts[tag].needsScript)}</p>`)
+  .join('\n')
+
 /** The files whose names contain no digest. Browsers look for updates of a service worker at its first address. */
 const FIXED_NAMES = ['sw.js', 'licences.txt']
 
@@ -104,7 +112,7 @@ ${head}
 <link rel="stylesheet" href="./${page}/${style}">
 <script type="module" src="./${page}/${script}"></script>`,
     body: `<div id="${page}"></div>
-<noscript>This page needs JavaScript.</noscript>`,
+<noscript>${needsScript}</noscript>`,
   })
   const files: Files = new Map([[`/${page}`, pageFile({ html, headers })]])
   for (const [name, file] of Object.entries(more)) files.set(`/${page}/${name}`, file)

@@ -16,6 +16,15 @@ describe.each(oneDialect)('on %s', (dialect) => {
     expect(text).not.toMatch(/<script(?![^>]* src=)| style=|<style|(src|href)="(https?:)?\/\//)
   })
 
+  test('without scripts, shows what it needs in every language', async () => {
+    const { text } = await api.send('GET', '/desk')
+    const languages = [...text.matchAll(/<p lang="(\w+)" dir="(\w+)">[^<]*JavaScript/g)].map(([, ...found]) =>
+      found.join(),
+    )
+    expect(languages).toHaveLength(15)
+    expect(languages).toEqual(expect.arrayContaining(['en,ltr', 'de,ltr', 'ar,rtl', 'he,rtl']))
+  })
+
   test('its files, with every language, are under 300 KB compressed, and cacheable permanently', async () => {
     const { text } = await api.send('GET', '/desk')
     const paths = new Set([...text.matchAll(/(?:src|href)="\.(\/desk\/[^"]+)"/g)].map(([, path]) => path!))
