@@ -319,6 +319,12 @@ describe.skipIf(skipReason !== undefined)(`in Chromium${skipReason ? ` (skipped:
       .split('\n')
       .findIndex((text) => text.includes('"long"'))
     expect(await noted.innerText()).toContain(`line ${at}, `)
+
+    writeFileSync(rows, `externalPassId,label,session\nA-1,${'Grace Hopper '.repeat(5)},Compilers\n`)
+    await page.locator('option', { hasText: 'Grace Hopper Grace Hopper' }).waitFor({ state: 'attached' })
+    await page.setViewportSize({ width: 320, height: 640 })
+    await page.evaluate("document.documentElement.style.fontSize = '200%'")
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
     expect(incidents).toEqual([])
   })
 
