@@ -233,7 +233,15 @@ describe.skipIf(skipReason !== undefined)(
         [page.getByRole('searchbox'), page.getByText('No pass found')].map((part) => part.boundingBox()),
       )
       expect(message!.y - field!.y - field!.height).toBeGreaterThan(5)
+      expect(await page.getByRole('searchbox').getAttribute('dir')).toBe('auto')
+      // A list that ends after two of three passes shows how many there are.
+      await page.route('**/v1/passes?*', (route) =>
+        route.continue({ url: route.request().url().replace('limit=20', 'limit=2') }),
+      )
       await page.getByRole('searchbox').fill('Guest 1')
+      await page.keyboard.press('Enter')
+      await page.getByRole('status').getByText('Shown: 2 / 3', { exact: true }).waitFor()
+      await page.unroute('**/v1/passes?*')
       await page.keyboard.press('Enter')
       const { id } = passes.find(({ label }) => label === 'Guest 10')!
       const link = page.getByRole('link', { name: 'Guest 10' })
