@@ -161,7 +161,7 @@ export function Board({ projectId }: { projectId: string }) {
         </Shown>
       </Section>
 
-      <Section title={words.broadcasts}>
+      <Section title={words.broadcasts} wide>
         <Shown answer={answers.broadcasts}>
           {(items) => (
             <Table

@@ -273,6 +273,22 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
     expect((await client.broadcasts.list({ params: { id: projectId } })).items).toEqual([])
   })
 
+  test('buttons of tables hide no values on a large screen in German, nor with text of twice the size', async () => {
+    const sendAt = new Date(Date.now() + 3_600_000).toISOString()
+    await server.client.broadcasts.create({ params: { id: projectId }, body: { body: 'Doors open later', sendAt } })
+    const { page } = await signIn('3', 'olga@example.com', 'de-AT')
+    await page.setViewportSize({ width: 1920, height: 1080 })
+    const broadcasts = page.getByRole('region', { name: 'Rundnachrichten' })
+    await broadcasts.getByRole('button', { name: /^Nicht senden/ }).waitFor()
+    expect(await broadcasts.evaluate((table) => table.scrollWidth - table.clientWidth)).toBe(0)
+    await page.setViewportSize({ width: 320, height: 640 })
+    await page.evaluate("document.documentElement.style.fontSize = '200%'")
+    const covered = `[...document.querySelectorAll('td:has(> button)')]
+      .filter((cell) => cell.previousSibling.getBoundingClientRect().right > cell.getBoundingClientRect().left + 1)
+      .map((cell) => cell.textContent)`
+    expect(await page.evaluate(covered)).toEqual([])
+  })
+
   test('a door lead, who cannot list projects, invites phones', async () => {
     const { page } = await signIn('4', 'dora@example.com', 'en-IE')
     await page.getByRole('button', { name: 'Invite phones: Doors' }).waitFor()
