@@ -287,6 +287,10 @@ describe.skipIf(skipReason !== undefined)('actions of people at the desk', () =>
       .filter((cell) => cell.previousSibling.getBoundingClientRect().right > cell.getBoundingClientRect().left + 1)
       .map((cell) => cell.textContent)`
     expect(await page.evaluate(covered)).toEqual([])
+    await broadcasts.getByRole('button', { name: /^Nicht senden/ }).click()
+    const { height } = (await page.getByRole('button', { name: 'Abbrechen' }).boundingBox())!
+    // The word is on one line, and the line of large text is at most 1.5 times as high as the text.
+    expect(height).toBeLessThan(100)
   })
 
   test('a door lead, who cannot list projects, invites phones', async () => {
