@@ -18,8 +18,8 @@ import {
 import { escapeHtml, htmlDocument, pageFile, pageHeaders } from './html.ts'
 
 /**
- * Pages that a script renders in the reader's language, so their documents are the same for all. Addresses are relative, so
- * that they work under any path prefix of a proxy.
+ * Pages that a script renders in the reader's language, so their documents are the same for all. Addresses are relative,
+ * so that they work under any path prefix of a proxy.
  */
 
 /** The path of the page that turns any phone into a door. The paths of its files start with this path. */
