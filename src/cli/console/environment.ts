@@ -70,7 +70,11 @@ export function consoleEnvironment(options: ConsoleEnvironment): EngineEnvironme
     digest: async (payload) => identifierDigest(payload).toString('hex'),
     runner: [hostname(), process.pid, randomUUID()].join(' '),
     findRunning: async () => isRunning,
-    withLock: (name, work) => withFileLock(join(folder, `${name}.lock`), work),
+    async withLock(name, work) {
+      // Create the folder again if it was removed. Otherwise, the console would stay offline.
+      makePrivateFolder(folder)
+      return withFileLock(join(folder, `${name}.lock`), work)
+    },
     marker: { get: () => null, set: () => undefined },
     isVisible: () => true,
     onWake: () => () => undefined,

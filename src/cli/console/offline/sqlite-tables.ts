@@ -1,4 +1,6 @@
-import { closeSync, existsSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { closeSync, existsSync, renameSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import sqlite3 from 'sqlite3'
 import { createProcessLock } from '../../../door/engine/environment.ts'
@@ -11,7 +13,7 @@ import {
   type Transaction,
   tables,
 } from '../../../door/engine/store/engine-store.ts'
-import { openPrivateSync } from '../../../files/private-file.ts'
+import { makePrivateFolder, openPrivateSync } from '../../../files/private-file.ts'
 
 /**
  * The tables: rows as JSON, and an entry for each value in an index. `secure_delete` overwrites deleted guest data.
@@ -31,10 +33,37 @@ const SETUP = `
  * a network folder.
  */
 export async function openSqliteTables(path: string): Promise<TableDatabase> {
-  const db = await connect(path)
+  let db = await connect(path)
   await db.script(SETUP)
-  const tx = transactionOn(db)
+  let tx = transactionOn(db)
   const inTurn = createProcessLock()
+
+  /**
+   * Writes the database to its path again if the file was removed. Without its file, the database could store no more
+   * decisions until the console is restarted. SQLite can still read the data of a removed file that it has open.
+   */
+  async function restoreIfRemoved(): Promise<void> {
+    if (existsSync(path)) return
+    makePrivateFolder(dirname(path))
+    // Take a lock, so that another console does not replace the file while this console uses it.
+    await withFileLock(`${path}.lock`, async () => {
+      if (existsSync(path)) return
+      const copy = `${path}.${randomUUID()}`
+      try {
+        // Create the copy as a private file, because SQLite keeps the mode of an empty file.
+        closeSync(openPrivateSync(copy, 'a'))
+        await db.script(`vacuum into '${copy.replaceAll("'", "''")}'`)
+        renameSync(copy, path)
+      } finally {
+        rmSync(copy, { force: true })
+      }
+      const removed = db
+      db = await connect(path)
+      await db.script(SETUP)
+      tx = transactionOn(db)
+      await removed.close()
+    })
+  }
 
   function transact<T>(begin: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
     return inTurn('', async () => {
@@ -55,13 +84,14 @@ export async function openSqliteTables(path: string): Promise<TableDatabase> {
     read: (_, work) => transact('begin', work),
     async write(_, work) {
       try {
+        await inTurn('', restoreIfRemoved)
         return await transact('begin immediate', work)
       } catch (error) {
-        const { code, message } = error as { code?: string; message: string }
-        throw code?.startsWith('SQLITE_') ? new StorageFullError(message) : error
+        const { code, message, syscall } = error as NodeJS.ErrnoException
+        throw syscall || code?.startsWith('SQLITE_') ? new StorageFullError(message) : error
       }
     },
-    close: () => inTurn('', db.close),
+    close: () => inTurn('', () => db.close()),
   }
 }
 
