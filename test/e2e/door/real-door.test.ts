@@ -53,6 +53,17 @@ describe.skipIf(skipReason !== undefined)(
       expect(await accessibilityIssues(page)).toEqual([])
     })
 
+    test('shows how to allow storage if the browser blocks it', async () => {
+      const browser = await launchBrowser()
+      cleanUp(() => browser.close())
+      const { page } = await visit(browser, { locale: 'de', viewport: { width: 320, height: 568 }, isAlone: true })
+      await page.addInitScript(`for (const name of ['indexedDB', 'localStorage']) {
+        Object.defineProperty(globalThis, name, { get() { throw new DOMException('blocked', 'SecurityError') } })
+      }`)
+      await page.goto(`${server.url}/door#code`)
+      await page.getByRole('main').getByText('Dieser Browser lässt die Seite nichts speichern.').waitFor()
+    })
+
     test('from the printed code to the first decision in three taps, later in none; problems are shown', async () => {
       const { client } = server
       const film = join(temporaryFolder(cleanUp), 'ticket.mjpeg')
