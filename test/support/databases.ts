@@ -61,9 +61,9 @@ async function createOnServer(options: string, cleanUp: CleanUp): Promise<string
   return `${inject('postgresUrl')}${name}`
 }
 
-/** Returns the address of a database over TCP instead of the Unix socket of the server, for proxies. */
+/** Returns the address of a database over TCP, for proxies, if it is the Unix socket of the server of the run. */
 export function overTcp(databaseUrl: string): string {
-  return databaseUrl.replace(/@[^@:/]*:/, '@127.0.0.1:')
+  return databaseUrl.replace('@%2Ftmp:', '@127.0.0.1:')
 }
 
 /** Creates a folder. It is deleted after the test. */

@@ -53,7 +53,7 @@ export interface PostgresOptions {
 export interface TestPostgres {
   /** Ends in a slash. */
   url: string
-  /** The address of its Unix socket, which costs half as much as TCP. Ends in a slash. */
+  /** The address of its Unix socket in /tmp, where a statement takes half as long as over TCP. Ends in a slash. */
   socketUrl: string
   /** Stops the server immediately, like a crash: cuts connections and writes no pending data. */
   crash(): Promise<void>
@@ -78,10 +78,7 @@ export async function startPostgres({ settings = [], port }: PostgresOptions = {
     persistent: false,
     createPostgresUser: isRoot,
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--auth=trust'],
-    postgresFlags: ['max_connections=300', `unix_socket_directories=${folder}`, ...settings].flatMap((setting) => [
-      '-c',
-      setting,
-    ]),
+    postgresFlags: ['max_connections=300', ...settings].flatMap((setting) => ['-c', setting]),
     onLog: () => undefined,
     onError: () => undefined,
   })
@@ -99,7 +96,7 @@ export async function startPostgres({ settings = [], port }: PostgresOptions = {
   let pid = readPid(databaseDir)
   return {
     url: `postgres://postgres:postgres@127.0.0.1:${chosen}/`,
-    socketUrl: `postgres://postgres:postgres@${encodeURIComponent(folder)}:${chosen}/`,
+    socketUrl: `postgres://postgres:postgres@%2Ftmp:${chosen}/`,
     async crash() {
       process.kill(pid, 'SIGQUIT')
       while (isAlive(pid)) await sleep(10)

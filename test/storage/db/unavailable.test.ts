@@ -170,7 +170,7 @@ async function openProxy(databaseUrl: string) {
     breakConnections() {
       for (const socket of sockets) socket.destroy()
     },
-    /** Stops to forward data of the open connections, without closing them. */
+    /** Stops forwarding the data of the open connections, without closing them. */
     silenceConnections() {
       for (const socket of sockets) socket.unpipe().pause()
     },
